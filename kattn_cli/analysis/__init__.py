@@ -1,0 +1,1 @@
+"""What attention computes, and what it costs."""

@@ -1,0 +1,54 @@
+"""Intervals and other statistics of measurements. Never imports torch, since figures use it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Z95 = 1.959963984540054
+
+
+def wilson_interval(successes: float, trials: int, z: float = Z95) -> tuple[float, float]:
+    """The Wilson score interval of a proportion, as shares of 1 (95 % by default)."""
+    if trials == 0:
+        return 0.0, 1.0
+    share = successes / trials
+    scale = 1 + z * z / trials
+    centre = (share + z * z / (2 * trials)) / scale
+    half = z / scale * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials))
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    """The mean and the half width of its Student-t interval; nan for the width of a single value."""
+    data = np.asarray(values, dtype=float)
+    if data.size < 2:
+        return float(data.mean()), math.nan
+    quantile = stats.t.ppf((1 + level) / 2, data.size - 1)
+    return float(data.mean()), float(quantile * data.std(ddof=1) / math.sqrt(data.size))
+
+
+def expected_calibration_error(
+    probabilities: NDArray[np.floating], labels: NDArray[np.integer], bins: int = 15
+) -> float:
+    """Mean distance of confidence from accuracy over equal-width bins of confidence (Guo et al., 2017).
+
+    ``probabilities``: ``(n, classes)``; ``labels``: ``(n,)``; returns a share of 1.
+    """
+    confidence = probabilities.max(-1).astype(float)
+    correct = probabilities.argmax(-1) == labels
+    index = np.clip(np.ceil(confidence * bins), 1, bins).astype(int) - 1
+    gap = np.bincount(index, weights=confidence - correct, minlength=bins)
+    return float(np.abs(gap).sum() / len(labels))
+
+
+def power_law_exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
+    """The slope of ``log value`` over ``log size`` by least squares; nan for fewer than two points."""
+    if len(sizes) < 2:
+        return math.nan
+    slope, _ = np.polyfit(np.log(sizes), np.log(values), 1)
+    return float(slope)

@@ -1,0 +1,21 @@
+"""Floating-point operations of the pieces that mechanisms are made of, forward pass, one sample.
+
+A multiply-add counts as two, every other arithmetic operation, comparison and exponential as one.
+"""
+
+from __future__ import annotations
+
+
+def linear(n: int, inputs: int, outputs: int, bias: bool = True) -> int:
+    """A linear map of ``n`` tokens."""
+    return n * outputs * (2 * inputs + bias)
+
+
+def softmax(rows: int, width: int) -> int:
+    """Maximum, subtraction, exponential, sum and division for each entry."""
+    return 5 * rows * width
+
+
+def softmax_attention(n: int, dim: int, heads: int) -> int:
+    """``softmax(q kᵀ / √d) v``: two products, the scaling and the softmax."""
+    return 4 * n * n * dim + heads * n * n + softmax(heads * n, n)

@@ -1,0 +1,31 @@
+"""Between ``(B, N, C)`` and ``(B, H, N, d)``."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+
+def split_heads(x: Tensor, heads: int) -> Tensor:
+    """``(B, N, H·d)`` to ``(B, H, N, d)``."""
+    return x.unflatten(-1, (heads, -1)).transpose(1, 2)
+
+
+def split_projections(x: Tensor, heads: int, count: int) -> tuple[Tensor, ...]:
+    """``(B, N, count·H·d)`` to ``count`` tensors ``(B, H, N, d)``: queries, keys and values, say."""
+    return x.unflatten(-1, (count, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """``(B, H, N, d)`` to ``(B, N, H·d)``."""
+    return x.transpose(1, 2).flatten(2)
+
+
+def head_width(dim: int, heads: int) -> int:
+    """``dim / heads``.
+
+    Raises:
+        ValueError: if ``heads`` does not divide ``dim``.
+    """
+    if dim % heads:
+        raise ValueError(f"dim = {dim} is not a multiple of heads = {heads}")
+    return dim // heads

@@ -1,0 +1,76 @@
+"""From a run's folder back to its recipe, its model and its data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from kattn_cli.commands import recipes
+from kattn_cli.console import console
+from kattn_cli.data import ImageData, load_data
+from kattn_cli.errors import CheckpointError
+from kattn_cli.models import Classifier, build_model
+from kattn_cli.recipe import Recipe
+from kattn_cli.results import RECIPE, Run
+from kattn_cli.training.checkpoint import load_weights, weights_path
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """A run with its trained model in ``eval`` mode on a device; ``checkpoint`` names the weights used."""
+
+    run: Run
+    recipe: Recipe
+    model: Classifier
+    data: ImageData
+    checkpoint: str
+
+
+_load_data = cache(load_data)
+
+
+def data_of(recipe: Recipe) -> ImageData:
+    """The recipe's data set, loaded once a process."""
+    return _load_data(recipe.data.name, recipe.data.image_size)
+
+
+def build(recipe: Recipe, data: ImageData) -> Classifier:
+    """The recipe's model, freshly initialised."""
+    return build_model(
+        recipe.model,
+        recipe.attention,
+        image_size=data.image_size,
+        channels=data.channels,
+        classes=data.classes,
+        mean=data.mean,
+        std=data.std,
+    )
+
+
+def identity(recipe: Recipe) -> dict[str, Any]:
+    """The sections of a recipe that decide what a checkpoint's numbers mean."""
+    return recipe.model_dump(include={"data", "model", "attention"})
+
+
+def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRun:
+    """Load a run's ``best`` weights (chosen on validation), or ``last``.
+
+    A run stopped in its first epoch has no best; its last is used, and that is said.
+
+    Raises:
+        RecipeError, CheckpointError: if the recipe or the weights cannot be used, in one line.
+    """
+    recipe = recipes.load(run.folder / RECIPE)
+    if not weights_path(run.folder, checkpoint).exists() and weights_path(run.folder, "last").exists():
+        console.print(f"{run.folder}: has no {checkpoint} checkpoint; using the last")
+        checkpoint = "last"
+    path = weights_path(run.folder, checkpoint)
+    if not path.exists():
+        raise CheckpointError(f"{run.folder}: has no checkpoint (its training is {run.status})")
+    data = data_of(recipe)
+    model = build(recipe, data)
+    load_weights(path, model, identity(recipe))
+    return OpenRun(run, recipe, model.to(device).eval(), data, checkpoint)

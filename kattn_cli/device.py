@@ -1,0 +1,34 @@
+"""The device a command runs on."""
+
+from __future__ import annotations
+
+import torch
+
+from kattn_cli.errors import KattnError
+
+
+def resolve_device(name: str) -> torch.device:
+    """``auto`` (the GPU if there is one), ``cpu``, ``cuda`` or ``cuda:1``.
+
+    Raises:
+        KattnError: if the name is none of these, or that device is not here.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    kind, _, index = name.partition(":")
+    if name != "cpu" and (kind != "cuda" or (index and not index.isdigit())):
+        raise KattnError(f"--device {name}: expected auto, cpu, cuda or cuda:0, cuda:1, …")
+    if kind == "cuda" and int(index or 0) >= torch.cuda.device_count():
+        raise KattnError(f"--device {name}: this machine has {torch.cuda.device_count()} CUDA devices")
+    return torch.device(name)
+
+
+def device_name(device: torch.device) -> str:
+    """``cpu``, or ``cuda:0 (NVIDIA …)``."""
+    return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)
+
+
+def synchronise(device: torch.device) -> None:
+    """Wait until the device has done all it was asked."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)

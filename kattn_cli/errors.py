@@ -1,0 +1,44 @@
+"""What kattn says when its input is at fault. Anything else that escapes is a bug and keeps its traceback."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class KattnError(Exception):
+    """A fault the user can mend; its text is printed as it is, without a traceback, and kattn exits with 2."""
+
+
+class RecipeError(KattnError):
+    """A recipe that cannot be read, or that asks for something that does not exist."""
+
+
+class DataError(KattnError):
+    """A data set that is missing or does not fit the model."""
+
+
+class RunError(KattnError):
+    """A run that does not exist or cannot be used."""
+
+
+class CheckpointError(KattnError):
+    """A checkpoint that is missing, cut short, or made by another recipe."""
+
+
+class TrainingError(KattnError):
+    """A training that cannot go on, for instance because its loss is no longer a number."""
+
+
+class Stopped(Exception):
+    """The user stopped a command; what was kept is in the text, and ``code`` is the exit code to leave with."""
+
+    def __init__(self, message: str, code: int = 130) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def did_you_mean(word: str, choices: Iterable[str]) -> str:
+    """``'; did you mean "depth"?'`` for the nearest of ``choices``, or an empty string where none is near."""
+    near = difflib.get_close_matches(word, list(choices), n=1)
+    return f'; did you mean "{near[0]}"?' if near else ""

@@ -1,0 +1,1 @@
+"""Operators on ``(B, H, N, d)`` tensors, each beside a slow version that reads like the equation."""

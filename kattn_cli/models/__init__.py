@@ -1,0 +1,103 @@
+"""Models: a backbone with any attention, behind the normalisation of its data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+from timm.models.vision_transformer import VisionTransformer
+from torch import Tensor, nn
+
+from kattn_cli.attention.options import build_attention
+from kattn_cli.models.vit import build_timm, build_vit, replace_attention, sequence_length
+from kattn_cli.recipe import Attention, TimmModel, Vit
+
+
+class Classifier(nn.Module):
+    """``(B, channels, height, width)`` pixels in [0, 1] to ``(B, classes)`` logits.
+
+    Normalisation is part of the model, so that an attack's ε is in pixels.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, backbone: VisionTransformer, mean: Sequence[float], std: Sequence[float]) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1), persistent=False)
+        self.register_buffer("std", torch.tensor(std).view(-1, 1, 1), persistent=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.backbone((images - self.mean) / self.std)
+
+    def mechanisms(self) -> list[nn.Module]:
+        """The attention module of each layer."""
+        return [block.attn for block in self.backbone.blocks]
+
+    def attention_inputs(self, images: Tensor) -> list[Tensor]:
+        """What the attention of each layer receives for ``images``, ``(B, N, C)`` each."""
+        inputs: list[Tensor] = []
+        hooks = [
+            mechanism.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
+            for mechanism in self.mechanisms()
+        ]
+        try:
+            self(images)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        return inputs
+
+
+def build_backbone(model: Vit | TimmModel, image_size: int, channels: int, classes: int) -> VisionTransformer:
+    """The backbone with its own softmax attention still in place."""
+    if isinstance(model, Vit):
+        sizes = model.model_dump(exclude={"name"})
+        return build_vit(image_size=image_size, channels=channels, classes=classes, **sizes)
+    return build_timm(
+        model.name,
+        img_size=image_size,
+        in_chans=channels,
+        num_classes=classes,
+        drop_path_rate=model.drop_path,
+    )
+
+
+def build_model(
+    model: Vit | TimmModel,
+    attention: Attention,
+    *,
+    image_size: int,
+    channels: int,
+    classes: int,
+    mean: Sequence[float],
+    std: Sequence[float],
+) -> Classifier:
+    """The backbone that ``model`` names with the mechanisms that ``attention`` names, layer by layer."""
+    backbone = build_backbone(model, image_size, channels, classes)
+    sizes = {
+        "dim": backbone.embed_dim,
+        "heads": backbone.blocks[0].attn.num_heads,
+        "seq_len": sequence_length(backbone),
+    }
+    chosen = attention.per_layer(len(backbone.blocks))
+    replace_attention(backbone, [build_attention(one.name, one.options, **sizes) for one in chosen])
+    return Classifier(backbone, mean, std)
+
+
+def auxiliary_loss(model: Classifier) -> Tensor:
+    """The terms that mechanisms add to the loss, joined over layers as each kind asks; 0 where none does."""
+    total = torch.zeros((), device=model.mean.device)
+    for reduction, terms in _auxiliary_terms(model):
+        joined = torch.stack(terms)
+        total = total + (joined.mean() if reduction == "mean" else joined.sum())
+    return total
+
+
+def _auxiliary_terms(model: Classifier) -> Iterator[tuple[str, list[Tensor]]]:
+    with_term = [module for module in model.mechanisms() if hasattr(module, "auxiliary_loss")]
+    reductions = [getattr(module, "layer_reduction", "sum") for module in with_term]
+    for reduction in sorted(set(reductions)):
+        chosen = zip(with_term, reductions, strict=True)
+        yield reduction, [module.auxiliary_loss() for module, own in chosen if own == reduction]

@@ -1,0 +1,85 @@
+"""timm's vision transformer, with any mechanism in the place of each block's attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import timm
+import torch
+from timm.layers import build_sincos2d_pos_embed
+from timm.models.vision_transformer import VisionTransformer
+from torch import nn
+
+
+def build_vit(
+    *,
+    image_size: int,
+    channels: int,
+    classes: int,
+    patch_size: int,
+    dim: int,
+    depth: int,
+    heads: int,
+    mlp_ratio: float,
+    pool: str,
+    position: str,
+    drop_path: float,
+) -> VisionTransformer:
+    """A vision transformer of one's own size.
+
+    ``position: sincos`` starts the learned position code at the two-dimensional sine-cosine code instead of
+    at small noise, which a data set of a thousand images cannot make up for.
+    """
+    vit = VisionTransformer(
+        img_size=image_size,
+        patch_size=patch_size,
+        in_chans=channels,
+        num_classes=classes,
+        embed_dim=dim,
+        depth=depth,
+        num_heads=heads,
+        mlp_ratio=mlp_ratio,
+        global_pool=pool,
+        class_token=pool == "token",
+        drop_path_rate=drop_path,
+    )
+    if position == "sincos":
+        code = build_sincos2d_pos_embed(list(vit.patch_embed.grid_size), dim=dim)
+        with torch.no_grad():
+            vit.pos_embed[:, vit.num_prefix_tokens :] = code
+    return vit
+
+
+def build_timm(name: str, **sizes: Any) -> VisionTransformer:
+    """timm's model ``name``, without weights; ``sizes`` are timm's own arguments.
+
+    Raises:
+        ValueError: if the model is not a vision transformer whose blocks have an ``attn``.
+    """
+    model = timm.create_model(name, pretrained=False, **sizes)
+    if not isinstance(model, VisionTransformer):
+        raise ValueError(f"{name} is a {type(model).__name__}, not a vision transformer")
+    return model
+
+
+def sequence_length(vit: VisionTransformer) -> int:
+    """Tokens that each block sees: patches, class token and registers."""
+    return int(vit.patch_embed.num_patches + vit.num_prefix_tokens)
+
+
+def replace_attention(vit: VisionTransformer, mechanisms: Iterable[nn.Module]) -> None:
+    """Put one mechanism into each block, in order.
+
+    timm calls ``attn(x, attn_mask=…, is_causal=…)``; mechanisms take ``x`` alone, so a hook drops the two.
+    Parameters keep timm's own names (``blocks.0.attn.qkv.weight``), before and after.
+    """
+    for block, mechanism in zip(vit.blocks, mechanisms, strict=True):
+        mechanism.register_forward_pre_hook(_without_masks, with_kwargs=True)
+        block.attn = mechanism
+
+
+def _without_masks(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    if kwargs.get("attn_mask") is not None or kwargs.get("is_causal"):
+        raise NotImplementedError(f"{type(module).__name__} takes no mask")
+    return args, {}

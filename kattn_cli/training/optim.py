@@ -1,0 +1,32 @@
+"""AdamW and its learning rate."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from timm.optim import param_groups_weight_decay
+from torch import nn
+
+from kattn_cli.recipe import Train
+
+
+def build_optimizer(model: nn.Module, settings: Train) -> torch.optim.AdamW:
+    """AdamW; biases, norms and other vectors are not decayed."""
+    groups = param_groups_weight_decay(model, settings.weight_decay)
+    return torch.optim.AdamW(groups, lr=settings.lr, fused=True)
+
+
+def learning_rate(step: int, steps_per_epoch: int, settings: Train) -> float:
+    """At ``step`` (from 0): linear warm-up to ``lr``, then a cosine to zero at the end of the last epoch."""
+    warmup = settings.warmup_epochs * steps_per_epoch
+    total = settings.epochs * steps_per_epoch
+    if step < warmup:
+        return settings.lr * (step + 1) / warmup
+    return settings.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(total - warmup, 1)))
+
+
+def set_learning_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:
+    """The same rate for every group."""
+    for group in optimizer.param_groups:
+        group["lr"] = lr

@@ -1,0 +1,39 @@
+"""Random numbers as a function of the seed and the step.
+
+Nothing depends on what was drawn before: initialisation, data order, augmentation and dropout each have a
+stream of their own, and every step seeds its own. So a run resumed at any step goes on exactly as it
+would have, and no generator's state needs saving.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+import torch
+
+
+class Stream(IntEnum):
+    """What the random numbers are for."""
+
+    INITIALISATION = 0
+    ORDER = 1
+    STEP = 2
+    ATTACK = 3
+    COMPLEXITY = 4
+
+
+def derived_seed(seed: int, stream: Stream, counter: int = 0) -> int:
+    """A 63-bit seed for one stream and counter (an epoch or a step)."""
+    state = np.random.SeedSequence([seed, int(stream), counter]).generate_state(1, np.uint64)
+    return int(state[0] >> np.uint64(1))
+
+
+def seed_torch(seed: int, stream: Stream, counter: int = 0) -> None:
+    """Seed torch's global generators, on every device."""
+    torch.manual_seed(derived_seed(seed, stream, counter))
+
+
+def generator(seed: int, stream: Stream, counter: int = 0) -> torch.Generator:
+    """A generator on the CPU, so that its numbers are the same whatever the device."""
+    return torch.Generator().manual_seed(derived_seed(seed, stream, counter))
