@@ -30,8 +30,14 @@ def derived_seed(seed: int, stream: Stream, counter: int = 0) -> int:
 
 
 def seed_torch(seed: int, stream: Stream, counter: int = 0) -> None:
-    """Seed torch's global generators, on every device."""
-    torch.manual_seed(derived_seed(seed, stream, counter))
+    """Seed torch's global generators: the CPU's, and the GPUs' once one is in use.
+
+    ``torch.manual_seed`` would queue a call for a GPU that never comes, at a millisecond a step.
+    """
+    value = derived_seed(seed, stream, counter)
+    torch.default_generator.manual_seed(value)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(value)
 
 
 def generator(seed: int, stream: Stream, counter: int = 0) -> torch.Generator:

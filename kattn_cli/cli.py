@@ -1,0 +1,309 @@
+"""The command line: one thin function a subcommand, and the only place that turns errors into exit codes."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import kattn_cli
+from kattn_cli.errors import KattnError, Stopped
+
+if TYPE_CHECKING:
+    import torch
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Kernel views of attention: trained, evaluated, attacked and measured under one protocol.\n\n"
+    "Begin with:  [bold]kattn train quickstart/rpc[/bold]",
+)
+
+
+class Kind(str, Enum):
+    """What ``kattn list`` can list."""
+
+    attention = "attention"
+    data = "data"
+    models = "models"
+    attacks = "attacks"
+    recipes = "recipes"
+    runs = "runs"
+
+
+class Checkpoint(str, Enum):
+    """Which weights of a run."""
+
+    best = "best"
+    last = "last"
+
+
+class DType(str, Enum):
+    """The precision of a measurement."""
+
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+
+
+Runs = Annotated[
+    list[str] | None,
+    typer.Argument(help="Runs: folders, or names under the results folder. [default: the newest run]", show_default=False),
+]
+DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:INDEX.")]
+ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+CheckpointOption = Annotated[Checkpoint, typer.Option(help="The weights to use; best is chosen on validation.")]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"kattn {kattn_cli.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
+    """Options before the subcommand."""
+
+
+def _fraction(text: str) -> float:
+    """``4/255`` or ``0.0157``."""
+    try:
+        value = float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise typer.BadParameter(f'"{text}" is not a number or a fraction such as 4/255') from None
+    if not 0 < value <= 1:
+        raise typer.BadParameter(f"{text} is not in (0, 1]; pixels run from 0 to 1")
+    return value
+
+
+def _start(quiet: bool, device: str) -> torch.device:
+    from kattn_cli.console import console
+    from kattn_cli.device import resolve_device
+
+    console.quiet = quiet
+    return resolve_device(device)
+
+
+@app.command(epilog="Example:  kattn train quickstart/rpc train.epochs=5 attention.iterations=6 --seed 0 --seed 1")
+def train(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(metavar="RECIPE... [KEY=VALUE...]", help="Recipes (files, folders or shipped names), then overrides."),
+    ],
+    seed: Annotated[list[int] | None, typer.Option(min=0, help="A seed; repeat for several. [default: the recipe's]")] = None,
+    resume: Annotated[bool, typer.Option(help="Go on with the newest unfinished run of the recipe, if there is one.")] = False,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Train one or several recipes."""
+    references = [argument for argument in arguments if "=" not in argument]
+    overrides = [argument for argument in arguments if "=" in argument]
+    if not references:
+        raise KattnError("No recipe was named. For example: kattn train quickstart/rpc train.epochs=5")
+    where = _start(quiet, device)
+    from kattn_cli.commands.train import train as run_training
+    from kattn_cli.console import console
+
+    runs = run_training(references, overrides, seed or [], results=results, device=where, resume=resume)
+    for run in runs:
+        console.print(f"{run.folder}: best validation top-1 {run.manifest['best_validation_top1']:.1f}")
+    console.print(f"Next: kattn attack {' '.join(str(run.folder) for run in runs[:3])} --pgd --epsilon 4/255")
+
+
+@app.command("eval", epilog="Example:  kattn eval quickstart/softmax quickstart/rpc")
+def evaluate(
+    runs: Runs = None,
+    split: Annotated[str, typer.Option(help="test, validation or train.")] = "test",
+    checkpoint: CheckpointOption = Checkpoint.best,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Accuracy, loss and calibration on the test set."""
+    if split not in ("test", "validation", "train"):
+        raise KattnError(f'--split {split}: expected test, validation or train')
+    chosen = _runs(results, runs, quiet)
+    where = _start(quiet, device)
+    from kattn_cli.commands.comparison import print_comparison
+    from kattn_cli.commands.eval import evaluate_runs
+    from kattn_cli.console import console
+
+    rows = evaluate_runs(chosen, where, checkpoint.value, split)  # type: ignore[arg-type]
+    for run, row in zip(chosen, rows, strict=True):
+        interval = f"[{row['top1_low']:.1f}, {row['top1_high']:.1f}]"
+        console.print(
+            f"{run.folder}  {split}  top-1 {row['top1']:.2f} {interval}  top-5 {row['top5']:.2f}  "
+            f"loss {row['loss']:.4f}  ece {row['ece']:.4f}  ({row['images']} images)",
+            markup=False,
+        )
+    if len(chosen) > 1:
+        print_comparison(chosen)
+
+
+@app.command(epilog="Example:  kattn attack quickstart/rpc --pgd --fgsm --noise --epsilon 1/255 --epsilon 4/255")
+def attack(
+    runs: Runs = None,
+    pgd: Annotated[bool, typer.Option("--pgd", help="20 steps of 0.15 ε from a random start.")] = False,
+    fgsm: Annotated[bool, typer.Option("--fgsm", help="One step of ε along the gradient's sign.")] = False,
+    noise: Annotated[bool, typer.Option("--noise", help="Uniform noise, blind to the model.")] = False,
+    epsilon: Annotated[
+        list[str] | None,
+        typer.Option(help="ℓ∞ budget in pixels of [0, 1], as 4/255 or 0.0157; repeat for several. [default: 1/255 to 6/255]"),
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many test images.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of random starts and noise.")] = 0,
+    checkpoint: CheckpointOption = Checkpoint.best,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Accuracy on the test set under attack (all three attacks if none is named)."""
+    asked = [name for name, wanted in (("pgd", pgd), ("fgsm", fgsm), ("noise", noise)) if wanted]
+    budgets = [_fraction(text) for text in epsilon or [f"{i}/255" for i in range(1, 7)]]
+    chosen = _runs(results, runs, quiet)
+    where = _start(quiet, device)
+    from kattn_cli.attacks import ATTACKS
+    from kattn_cli.commands.attack import attack_runs
+    from kattn_cli.commands.comparison import print_comparison
+
+    attack_runs(
+        chosen, asked or list(ATTACKS), budgets, device=where, limit=limit, seed=seed, checkpoint=checkpoint.value
+    )
+    print_comparison(chosen)
+
+
+@app.command(epilog="Example:  kattn spectrum quickstart/softmax quickstart/primal_plus")
+def spectrum(
+    runs: Runs = None,
+    inputs: Annotated[int, typer.Option(min=1, help="How many validation images to average over.")] = 64,
+    checkpoint: CheckpointOption = Checkpoint.best,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Singular values of the attention matrices, per layer and head."""
+    chosen = _runs(results, runs, quiet)
+    where = _start(quiet, device)
+    from kattn_cli.commands.spectrum import spectra_of_runs
+    from kattn_cli.console import console
+    from kattn_cli.figures.frames import frame
+    from kattn_cli.figures.spectrum import draw_spectrum
+
+    written = spectra_of_runs(chosen, device=where, inputs=inputs, checkpoint=checkpoint.value)
+    for run in written:
+        console.print(f"{run.folder / 'spectrum.csv'}")
+    if written:
+        console.print(draw_spectrum(frame(written, "spectrum.csv"), _figures(results, written)))
+
+
+@app.command(epilog="Example:  kattn complexity --n 256 --n 1024 --dim 64 --heads 4")
+def complexity(
+    recipes: Annotated[
+        list[str] | None, typer.Argument(help="Recipes whose mechanisms to measure. [default: every mechanism]", show_default=False)
+    ] = None,
+    n: Annotated[list[int] | None, typer.Option(min=1, help="A number of tokens; repeat. [default: 64 to 2,048 by doubling]")] = None,
+    dim: Annotated[int, typer.Option(min=1, help="Width C.")] = 192,
+    heads: Annotated[int, typer.Option(min=1, help="Heads.")] = 3,
+    batch: Annotated[int, typer.Option(min=1, help="Batch size.")] = 1,
+    dtype: Annotated[DType, typer.Option(help="Precision.")] = DType.float32,
+    seconds: Annotated[float, typer.Option(min=0.01, help="Repeat each measurement for at least so long.")] = 0.3,
+    memory: Annotated[float | None, typer.Option(min=0.001, help="GiB a measurement may take on a CPU. [default: what is free]")] = None,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Time, peak memory and operations of each mechanism as N grows."""
+    if dim % heads:
+        raise KattnError(f"--heads {heads} does not divide --dim {dim}")
+    where = _start(quiet, device)
+    import pandas as pd
+    import torch
+
+    from kattn_cli.commands.complexity import Grid, measure_complexity
+    from kattn_cli.console import console
+    from kattn_cli.figures.complexity import draw_complexity, exponents
+
+    lengths = tuple(sorted(set(n or [2**k for k in range(6, 12)])))
+    grid = Grid(lengths, dim, heads, batch, getattr(torch, dtype.value))
+    limit = int(memory * 2**30) if memory else None
+    path = measure_complexity(recipes or [], grid, results=results, device=where, seconds=seconds, limit=limit)
+    costs = pd.read_csv(path)
+    fitted = exponents(costs)
+    fitted.to_csv(path.with_name(f"{path.stem}.exponents.csv"), index=False)
+    console.print(fitted.round(2).to_string(index=False))
+    console.print(path)
+    if len(lengths) > 1:
+        console.print(draw_complexity(costs, path.parent, path.stem))
+
+
+@app.command(epilog="Example:  kattn plot quickstart --output results/comparison")
+def plot(
+    runs: Runs = None,
+    output: Annotated[Path | None, typer.Option(help="Folder for the figures. [default: the run's own, or results/figures]")] = None,
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Figures and the comparison table of some runs, from their CSVs alone."""
+    chosen = _runs(results, runs, quiet)
+    from kattn_cli.commands.plot import plot_runs
+    from kattn_cli.console import console
+
+    for picture in plot_runs(chosen, output or _figures(results, chosen)):
+        console.print(picture)
+
+
+@app.command("list", epilog="Example:  kattn list attention")
+def list_(
+    kind: Annotated[Kind, typer.Argument(help="What to list.")] = Kind.recipes,
+    results: ResultsOption = Path("results"),
+) -> None:
+    """What there is: mechanisms, data sets, models, attacks, recipes, runs."""
+    from kattn_cli.commands.listing import listing
+    from kattn_cli.console import console
+
+    console.print(listing(kind.value, results))
+
+
+def _runs(results: Path, references: list[str] | None, quiet: bool) -> list:
+    from kattn_cli.console import console
+    from kattn_cli.results import find_runs
+
+    console.quiet = quiet
+    chosen = find_runs(results, references or [])
+    if not references:
+        console.print(f"The newest run: {chosen[0].folder}")
+    return chosen
+
+
+def _figures(results: Path, runs: list) -> Path:
+    return runs[0].folder / "figures" if len(runs) == 1 else results / "figures"
+
+
+def main() -> None:
+    """Run the app: 2 for a fault of the input, 130 for Ctrl-C; a bug keeps its traceback."""
+    try:
+        app()
+    except KattnError as error:
+        typer.echo(str(error), err=True)
+        sys.exit(2)
+    except Stopped as stop:
+        typer.echo(str(stop), err=True)
+        sys.exit(stop.code)
+    except KeyboardInterrupt:
+        typer.echo("stopped; what was measured so far is kept", err=True)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

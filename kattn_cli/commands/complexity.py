@@ -1,0 +1,136 @@
+"""``kattn complexity``: time, memory and operations of each mechanism as the sequence grows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kattn_cli.analysis.complexity import PASSES, Cost, OutOfMemory, forward_flops, measure
+from kattn_cli.attention import ATTENTIONS
+from kattn_cli.attention.options import build_attention
+from kattn_cli.commands import recipes
+from kattn_cli.console import progress_bar
+from kattn_cli.device import device_name
+from kattn_cli.provenance import now, provenance
+from kattn_cli.recipe import find_recipes
+from kattn_cli.results import append_rows, write_text
+from kattn_cli.training.seed import Stream, seed_torch
+
+FOLDER = "complexity"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What is measured: sequence lengths at one width, number of heads and batch size."""
+
+    lengths: tuple[int, ...]
+    dim: int
+    heads: int
+    batch: int
+    dtype: torch.dtype
+
+
+def measure_complexity(
+    references: Sequence[str], grid: Grid, *, results: Path, device: torch.device, seconds: float, limit: int | None
+) -> Path:
+    """Measure the mechanisms of the recipes (all with their defaults where none is given); returns the CSV.
+
+    A size that does not fit in memory gets a row that says so, and larger ones of that mechanism are not tried.
+    """
+    mechanisms = _mechanisms(references)
+    path = _new_csv(results / FOLDER, device)
+    record = provenance(device_name(device))
+    settings = {"dim": grid.dim, "heads": grid.heads, "batch": grid.batch, "dtype": str(grid.dtype), "seconds": seconds}
+    with progress_bar("size") as bar:
+        total = len(mechanisms) * len(PASSES) * len(grid.lengths)
+        task = bar.add_task("complexity", total=total, count="", note="")
+        for name, options in mechanisms.items():
+            for what in PASSES:
+                fits = True
+                for n in sorted(grid.lengths):
+                    bar.update(task, note=f"{name} {what} N = {n:,}")
+                    row = _row(name, options, what, n, grid, device, seconds, limit, fits)
+                    fits = fits and row["status"] == "ok"
+                    append_rows(path, [row])
+                    done = bar.tasks[0].completed + 1
+                    bar.update(task, completed=done, count=f"{int(done)}/{total}")
+    write_text(path.with_suffix(".json"), json.dumps({**record, "settings": settings, "end": now()}, indent=2) + "\n")
+    return path
+
+
+def _mechanisms(references: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """By name; where recipes give one mechanism different options, the later ones are numbered."""
+    if not references:
+        return {name: {} for name in ATTENTIONS}
+    chosen: dict[str, dict[str, Any]] = {}
+    for path in (path for reference in references for path in find_recipes(reference)):
+        recipe = recipes.load(path)
+        for mechanism in [recipe.attention, *recipe.attention.layers.values()]:
+            if chosen.setdefault(mechanism.name, mechanism.options) != mechanism.options:
+                label = next(f"{mechanism.name}#{k}" for k in count(2) if f"{mechanism.name}#{k}" not in chosen)
+                chosen[label] = mechanism.options
+    return chosen
+
+
+def _new_csv(folder: Path, device: torch.device) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    names = (f"{device.type}.csv" if k == 1 else f"{device.type}-{k}.csv" for k in count(1))
+    return next(folder / name for name in names if not (folder / name).exists())
+
+
+def _row(
+    name: str,
+    options: dict[str, Any],
+    what: Any,
+    n: int,
+    grid: Grid,
+    device: torch.device,
+    seconds: float,
+    limit: int | None,
+    may_fit: bool,
+) -> dict[str, Any]:
+    seed_torch(0, Stream.COMPLEXITY, n)
+    module = build_attention(name.partition("#")[0], options, dim=grid.dim, heads=grid.heads, seq_len=n)
+    module = module.to(device, grid.dtype)
+    flops, counted = forward_flops(module, n, grid.dim)
+    cost, status = None, "out of memory at a smaller size"
+    if may_fit:
+        try:
+            cost, status = measure(module, _input(n, grid, device), what, seconds, limit), "ok"
+        except OutOfMemory:
+            status = "out of memory"
+    return {
+        "attention": name,
+        "pass": what,
+        "device": device.type,
+        "dtype": str(grid.dtype).removeprefix("torch."),
+        "n": n,
+        "dim": grid.dim,
+        "heads": grid.heads,
+        "batch": grid.batch,
+        **_columns(cost),
+        "forward_flops": flops * grid.batch,
+        "flops_counted": counted,
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),
+        "status": status,
+    }
+
+
+def _input(n: int, grid: Grid, device: torch.device) -> torch.Tensor:
+    return torch.randn(grid.batch, n, grid.dim, dtype=grid.dtype).to(device)
+
+
+def _columns(cost: Cost | None) -> dict[str, Any]:
+    if cost is None:
+        return {"milliseconds": "", "spread": "", "peak_mib": ""}
+    return {
+        "milliseconds": round(cost.milliseconds, 4),
+        "spread": round(cost.spread, 4),
+        "peak_mib": round(cost.peak_mib, 3),
+    }

@@ -1,0 +1,93 @@
+"""``kattn list``: what there is to choose from."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from kattn_cli.recipe import find_recipes, recipes_folder, shipped_recipes
+from kattn_cli.results import all_runs
+
+Rows = Iterable[tuple[str, ...]]
+
+
+def _attention() -> Rows:
+    from kattn_cli.attention import ATTENTIONS
+    from kattn_cli.attention.options import all_options
+
+    for name, cls in ATTENTIONS.items():
+        options = ", ".join(f"{key}: {_yaml(value)}" for key, value in all_options(name, {}).items())
+        module = inspect.getmodule(cls)
+        yield name, (inspect.getdoc(module) or "").splitlines()[0], options
+
+
+def _yaml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _data() -> Rows:
+    from kattn_cli.data import DATASETS
+
+    for name, source in DATASETS.items():
+        yield name, source.description, f"{source.classes} classes, {source.image_size} × {source.image_size} × {source.channels}"
+
+
+def _models() -> Rows:
+    import timm
+
+    yield "vit", "a vision transformer of one's own size: patch_size, dim, depth, heads, …"
+    for name in timm.list_models("deit*_patch16_224") + timm.list_models("vit_*_patch16_224"):
+        yield name, "timm"
+
+
+def _attacks() -> Rows:
+    from kattn_cli.attacks import ATTACKS
+
+    for name, attack in ATTACKS.items():
+        yield name, attack.description, f"{attack.norm}, {attack.steps} steps of {attack.relative_step} ε"
+
+
+def _recipes() -> Rows:
+    for name in shipped_recipes():
+        first = find_recipes(name)[0].read_text(encoding="utf-8").splitlines()[0]
+        yield name, first.removeprefix("#").strip() if first.startswith("#") else ""
+
+
+def _runs(results: Path) -> Rows:
+    for run in all_runs(results):
+        manifest = run.manifest
+        top1 = manifest.get("best_validation_top1")
+        yield str(run.folder), run.status, str(manifest["start"]), "" if top1 is None else f"val top-1 {top1:.1f}"
+
+
+LISTS: dict[str, Callable[[], Rows]] = {
+    "attention": _attention,
+    "data": _data,
+    "models": _models,
+    "attacks": _attacks,
+    "recipes": _recipes,
+}
+NOTES = {
+    "models": "Any other vision transformer of timm works too, by its name there.",
+    "attention": "One's own: name: my_file.py:MyAttention",
+}
+
+
+def listing(kind: str, results: Path) -> Table:
+    """A table of one kind of thing."""
+    if kind == "runs":
+        rows, caption = list(_runs(results)), f"under {results}/"
+    elif kind == "recipes":
+        rows, caption = list(_recipes()), f"in {recipes_folder()}"
+    else:
+        rows, caption = list(LISTS[kind]()), NOTES.get(kind)
+    table = Table(title=kind, caption=caption, show_header=False, title_justify="left", caption_justify="left")
+    for _ in range(max((len(row) for row in rows), default=1)):
+        table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -1,0 +1,1 @@
+"""CSV in, picture out. Never imports torch."""

@@ -1,0 +1,62 @@
+"""The table that compares runs: clean accuracy, accuracy under attack, size and time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from kattn_cli.analysis.statistics import mean_interval
+from kattn_cli.figures.frames import frame
+from kattn_cli.results import Run
+
+
+def comparison(runs: Sequence[Run]) -> pd.DataFrame:
+    """One row a label: ``quantity → [values over seeds]``, as tidy rows ``label, quantity, mean, half, seeds``.
+
+    Quantities: ``parameters``, ``clean``, one for each attack and ε (``pgd 4/255``), ``train s``.
+    """
+    facts = pd.DataFrame(
+        [
+            {"label": run.label, "run_seed": run.seed, "quantity": quantity, "value": run.manifest.get(key)}
+            for run in runs
+            for quantity, key in (("parameters", "parameters"), ("train s", "train_seconds"))
+        ]
+    )
+    parts = [facts[facts["quantity"] == "parameters"], _clean(runs), _attacked(runs), facts[facts["quantity"] == "train s"]]
+    values = pd.concat([part for part in parts if len(part)], ignore_index=True).dropna(subset="value")
+    rows = []
+    for (label, quantity), part in values.groupby(["label", "quantity"], sort=False):
+        mean, half = mean_interval(part["value"].tolist())
+        rows.append({"label": label, "quantity": quantity, "mean": mean, "half": half, "seeds": len(part)})
+    return pd.DataFrame(rows)
+
+
+def _clean(runs: Sequence[Run]) -> pd.DataFrame:
+    table = frame(runs, "eval.csv")
+    if table.empty:
+        return table
+    return _latest(table[table["split"] == "test"].assign(quantity="clean", value=lambda row: row["top1"]))
+
+
+def _attacked(runs: Sequence[Run]) -> pd.DataFrame:
+    table = frame(runs, "attacks.csv")
+    if table.empty:
+        return table
+    names = [f"{attack} {epsilon_text(epsilon)}" for attack, epsilon in zip(table["attack"], table["epsilon"], strict=True)]
+    table = table.assign(quantity=names, value=table["top1"])
+    return _latest(table.sort_values(["attack", "epsilon"], key=_attack_order, kind="stable"))
+
+
+def _attack_order(column: pd.Series) -> pd.Series:
+    return column.map({"pgd": 0, "fgsm": 1, "noise": 2}) if column.name == "attack" else column
+
+
+def _latest(table: pd.DataFrame) -> pd.DataFrame:
+    latest = table.drop_duplicates(["label", "run_seed", "quantity"], keep="last")
+    return latest[["label", "run_seed", "quantity", "value"]]
+
+
+def epsilon_text(epsilon: float) -> str:
+    """``4/255``."""
+    return f"{255 * epsilon:.3g}/255"

@@ -1,0 +1,28 @@
+"""Training curves: loss and accuracy over epochs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from kattn_cli.figures.frames import over_seeds, seeds_caption
+from kattn_cli.figures.style import Palette, legend_below, panels, save
+
+
+def draw_curves(metrics: pd.DataFrame, folder: Path) -> Path:
+    """Training loss and validation accuracy of each label, mean and 95 % interval over seeds."""
+    figure, (left, right) = panels(2)
+    palette = Palette()
+    for axes, split, column in ((left, "train", "loss"), (right, "validation", "top1")):
+        chosen = over_seeds(metrics[metrics["split"] == split], ("label", "mechanism", "epoch"), column)
+        for (label, mechanism), part in chosen.groupby(["label", "mechanism"]):
+            line = palette.line(str(mechanism), str(label))
+            axes.plot(part["epoch"], part["mean"], label=label, **line)
+            axes.fill_between(part["epoch"], part["low"], part["high"], color=line["color"], alpha=0.12, linewidth=0)
+        axes.set_xlabel("epoch")
+    left.set_ylabel("training loss (nats)")
+    right.set_ylabel("validation top-1 (%)")
+    right.set_ylim(top=100.5)
+    legend_below(figure, left)
+    return save(figure, folder, "curves", f"{seeds_caption(metrics)}; bands: 95 % over seeds")

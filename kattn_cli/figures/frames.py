@@ -1,0 +1,50 @@
+"""The tables of several runs as one frame, each row labelled with its run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import pandas as pd
+
+from kattn_cli.analysis.statistics import mean_interval
+from kattn_cli.results import Run
+
+
+def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
+    """All rows of ``table`` (``metrics.csv``, say) with ``label``, ``mechanism`` and ``run_seed`` columns.
+
+    Of several runs with one label and seed, the newest counts.
+    """
+    newest = {(run.label, run.seed): run for run in sorted(runs, key=lambda run: str(run.manifest["start"]))}
+    parts = []
+    for (label, seed), run in newest.items():
+        path = run.folder / table
+        if path.exists():
+            rows = pd.read_csv(path)
+            mechanism = run.manifest.get("mechanism", label)
+            parts.append(rows.assign(label=label, mechanism=mechanism, run_seed=seed))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def seeds_caption(data: pd.DataFrame) -> str:
+    """``softmax: seeds 0, 1, 2; rpc: seeds 0, 1, 2``, or the seeds once where all labels share them."""
+    seeds = {str(label): ", ".join(map(str, sorted(part["run_seed"].unique()))) for label, part in data.groupby("label")}
+    if len(set(seeds.values())) == 1:
+        return f"{', '.join(seeds)}; seeds {next(iter(seeds.values()))}"
+    return "; ".join(f"{label}: seeds {which}" for label, which in seeds.items())
+
+
+def over_seeds(data: pd.DataFrame, by: Sequence[str], column: str) -> pd.DataFrame:
+    """Mean of ``column`` over seeds for each group, with ``low`` and ``high`` of its 95 % Student-t interval.
+
+    A single seed has no such interval: ``low`` and ``high`` are then the row's own where it has them
+    (``top1_low``), else the value.
+    """
+    rows = []
+    for key, part in data.groupby(list(by), sort=True):
+        mean, half = mean_interval(part[column].tolist())
+        low, high = mean - half, mean + half
+        if len(part) == 1:
+            low, high = (float(part.get(f"{column}_{side}", part[column]).iloc[0]) for side in ("low", "high"))
+        rows.append({**dict(zip(by, key, strict=True)), "mean": mean, "low": low, "high": high, "seeds": len(part)})
+    return pd.DataFrame(rows)

@@ -1,0 +1,77 @@
+"""One style for every figure: the same mechanism always has the same colour (Okabe and Ito's palette)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+COLOURS = {
+    "softmax": "#000000",
+    "symmetric": "#0072B2",
+    "rpc": "#D55E00",
+    "primal": "#009E73",
+    "tssa": "#CC79A7",
+}
+OTHERS = ("#E69F00", "#56B4E9", "#8C510A", "#7F7F7F")
+DASHES = ("-", "--", ":", "-.")
+
+mpl.use("Agg")
+plt.rcParams.update(
+    {
+        "font.size": 9,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "grid.alpha": 0.25,
+        "grid.linewidth": 0.6,
+        "legend.frameon": False,
+        "lines.linewidth": 1.6,
+        "figure.dpi": 150,
+        "savefig.dpi": 200,
+        "pdf.fonttype": 42,
+    }
+)
+
+
+class Palette:
+    """A colour for each mechanism, and a dash pattern that tells apart what shares a colour."""
+
+    def __init__(self) -> None:
+        self._others: dict[str, str] = {}
+        self._labels: dict[str, list[str]] = {}
+
+    def line(self, mechanism: str, label: str) -> dict[str, str]:
+        """matplotlib's ``color`` and ``linestyle`` for one labelled line."""
+        if mechanism not in COLOURS:
+            self._others.setdefault(mechanism, OTHERS[len(self._others) % len(OTHERS)])
+        colour = COLOURS.get(mechanism) or self._others[mechanism]
+        labels = self._labels.setdefault(mechanism, [])
+        if label not in labels:
+            labels.append(label)
+        return {"color": colour, "linestyle": DASHES[labels.index(label) % len(DASHES)]}
+
+
+def panels(count: int, width: float = 3.4, height: float = 2.9) -> tuple[Figure, list[Axes]]:
+    """A row of ``count`` panels."""
+    figure, axes = plt.subplots(1, count, figsize=(width * count + 0.4, height), squeeze=False, layout="constrained")
+    return figure, list(axes[0])
+
+
+def save(figure: Figure, folder: Path, name: str, caption: str) -> Path:
+    """Write ``name.pdf`` and ``name.png`` with the caption below in small type; returns the picture's path."""
+    figure.supxlabel(caption, fontsize=6, color="0.4")
+    folder.mkdir(parents=True, exist_ok=True)
+    for suffix in ("pdf", "png"):
+        figure.savefig(folder / f"{name}.{suffix}")
+    plt.close(figure)
+    return folder / f"{name}.png"
+
+
+def legend_below(figure: Figure, axes: Axes) -> None:
+    """One legend for the whole figure, outside the panels."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 5))
