@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Kernel views of attention: trained, evaluated, attacked and measured under one protocol.\n\n"
-    "Begin with:  [bold]kattn train quickstart/rpc[/bold]",
+    "Begin with:  kattn train quickstart/rpc",
 )
 
 
@@ -54,7 +54,9 @@ class DType(str, Enum):
 
 Runs = Annotated[
     list[str] | None,
-    typer.Argument(help="Runs: folders, or names under the results folder. [default: the newest run]", show_default=False),
+    typer.Argument(
+        help="Runs: folders, or names under the results folder. [default: the newest run]", show_default=False
+    ),
 ]
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:INDEX.")]
 ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
@@ -70,7 +72,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
 ) -> None:
     """Options before the subcommand."""
 
@@ -98,10 +102,18 @@ def _start(quiet: bool, device: str) -> torch.device:
 def train(
     arguments: Annotated[
         list[str],
-        typer.Argument(metavar="RECIPE... [KEY=VALUE...]", help="Recipes (files, folders or shipped names), then overrides."),
+        typer.Argument(
+            metavar="RECIPE... [KEY=VALUE...]",
+            help="Recipes (files, folders or shipped names), then overrides.",
+        ),
     ],
-    seed: Annotated[list[int] | None, typer.Option(min=0, help="A seed; repeat for several. [default: the recipe's]")] = None,
-    resume: Annotated[bool, typer.Option(help="Go on with the newest unfinished run of the recipe, if there is one.")] = False,
+    seed: Annotated[
+        list[int] | None, typer.Option(min=0, help="A seed; repeat for several. [default: the recipe's]")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option(help="Go on with the newest unfinished run of the recipe, if there is one.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Train so many at once, sharing the cores.")] = 1,
     device: DeviceOption = "auto",
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
@@ -115,10 +127,12 @@ def train(
     from kattn_cli.commands.train import train as run_training
     from kattn_cli.console import console
 
-    runs = run_training(references, overrides, seed or [], results=results, device=where, resume=resume)
+    runs = run_training(references, overrides, seed or [], results=results, device=where, resume=resume, jobs=jobs)
     for run in runs:
         console.print(f"{run.folder}: best validation top-1 {run.manifest['best_validation_top1']:.1f}")
-    console.print(f"Next: kattn attack {' '.join(str(run.folder) for run in runs[:3])} --pgd --epsilon 4/255")
+    elsewhere = "" if results == Path("results") else f" --results {results}"
+    names = " ".join(dict.fromkeys(run.name for run in runs))
+    console.print(f"Next: kattn attack {names} --pgd --epsilon 4/255{elsewhere}")
 
 
 @app.command("eval", epilog="Example:  kattn eval quickstart/softmax quickstart/rpc")
@@ -132,7 +146,7 @@ def evaluate(
 ) -> None:
     """Accuracy, loss and calibration on the test set."""
     if split not in ("test", "validation", "train"):
-        raise KattnError(f'--split {split}: expected test, validation or train')
+        raise KattnError(f"--split {split}: expected test, validation or train")
     chosen = _runs(results, runs, quiet)
     where = _start(quiet, device)
     from kattn_cli.commands.comparison import print_comparison
@@ -159,7 +173,9 @@ def attack(
     noise: Annotated[bool, typer.Option("--noise", help="Uniform noise, blind to the model.")] = False,
     epsilon: Annotated[
         list[str] | None,
-        typer.Option(help="ℓ∞ budget in pixels of [0, 1], as 4/255 or 0.0157; repeat for several. [default: 1/255 to 6/255]"),
+        typer.Option(
+            help="ℓ∞ budget in pixels of [0, 1], as 4/255 or 0.0157; repeat for several. [default: 1/255 to 6/255]"
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many test images.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of random starts and noise.")] = 0,
@@ -178,7 +194,13 @@ def attack(
     from kattn_cli.commands.comparison import print_comparison
 
     attack_runs(
-        chosen, asked or list(ATTACKS), budgets, device=where, limit=limit, seed=seed, checkpoint=checkpoint.value
+        chosen,
+        asked or list(ATTACKS),
+        budgets,
+        device=where,
+        limit=limit,
+        seed=seed,
+        checkpoint=checkpoint.value,
     )
     print_comparison(chosen)
 
@@ -210,15 +232,22 @@ def spectrum(
 @app.command(epilog="Example:  kattn complexity --n 256 --n 1024 --dim 64 --heads 4")
 def complexity(
     recipes: Annotated[
-        list[str] | None, typer.Argument(help="Recipes whose mechanisms to measure. [default: every mechanism]", show_default=False)
+        list[str] | None,
+        typer.Argument(help="Recipes whose mechanisms to measure. [default: every mechanism]", show_default=False),
     ] = None,
-    n: Annotated[list[int] | None, typer.Option(min=1, help="A number of tokens; repeat. [default: 64 to 2,048 by doubling]")] = None,
+    n: Annotated[
+        list[int] | None,
+        typer.Option(min=1, help="A number of tokens; repeat. [default: 64 to 2,048 by doubling]"),
+    ] = None,
     dim: Annotated[int, typer.Option(min=1, help="Width C.")] = 192,
     heads: Annotated[int, typer.Option(min=1, help="Heads.")] = 3,
     batch: Annotated[int, typer.Option(min=1, help="Batch size.")] = 1,
     dtype: Annotated[DType, typer.Option(help="Precision.")] = DType.float32,
     seconds: Annotated[float, typer.Option(min=0.01, help="Repeat each measurement for at least so long.")] = 0.3,
-    memory: Annotated[float | None, typer.Option(min=0.001, help="GiB a measurement may take on a CPU. [default: what is free]")] = None,
+    memory: Annotated[
+        float | None,
+        typer.Option(min=0.001, help="GiB a measurement may take on a CPU. [default: what is free]"),
+    ] = None,
     device: DeviceOption = "auto",
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
@@ -250,7 +279,9 @@ def complexity(
 @app.command(epilog="Example:  kattn plot quickstart --output results/comparison")
 def plot(
     runs: Runs = None,
-    output: Annotated[Path | None, typer.Option(help="Folder for the figures. [default: the run's own, or results/figures]")] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the figures. [default: the run's own, or results/figures]")
+    ] = None,
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
 ) -> None:

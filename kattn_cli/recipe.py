@@ -244,7 +244,8 @@ def _validate(document: Document) -> dict[str, Any]:
             continue
         kind = _model_kind(data[name]) if name == "model" else info.annotation
         try:
-            sound[name] = TypeAdapter(Annotated[kind, info]).validate_python(data[name])
+            adapter: TypeAdapter[Any] = TypeAdapter(Annotated[kind, info])  # type: ignore[arg-type]
+            sound[name] = adapter.validate_python(data[name])
         except ValidationError as error:
             document.faults += faults_of(error, (name,), kind)
     return sound
@@ -299,5 +300,7 @@ def find_recipes(reference: str) -> list[Path]:
         if candidate.suffix not in (".yaml", ".yml") and Path(f"{candidate}.yaml").is_file():
             return [Path(f"{candidate}.yaml")]
     names = shipped_recipes()
-    hint = did_you_mean(reference.removesuffix(".yaml"), names) or "; kattn list recipes shows those that come with kattn"
+    hint = (
+        did_you_mean(reference.removesuffix(".yaml"), names) or "; kattn list recipes shows those that come with kattn"
+    )
     raise RecipeError(f"{reference}: there is no such recipe{hint}")

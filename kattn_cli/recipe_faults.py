@@ -30,7 +30,7 @@ _BOUNDS = {
 
 def faults_of(error: ValidationError, prefix: KeyPath, section: object) -> list[Fault]:
     """Pydantic's errors in the words of a recipe; ``section`` is the model that was being filled."""
-    faults = {}
+    faults: dict[KeyPath, Fault] = {}
     for details in error.errors(include_url=False):
         path = (*prefix, *(part for part in details["loc"] if part != "[key]" and part not in ("int", "str")))
         faults.setdefault(path, Fault(path, _describe(details, section)))
@@ -45,7 +45,7 @@ def _describe(details: ErrorDetails, section: object) -> str:
         return "is missing"
     if kind in _BOUNDS:
         bound, words = _BOUNDS[kind]
-        return f"{words} {context[bound]}, not {show(value)}"
+        return f"{words} {context[bound]:g}, not {show(value)}"
     if kind == "literal_error":
         choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
         return f"expected one of {', '.join(choices)}, not {show(value)}{did_you_mean(str(value), choices)}"

@@ -60,7 +60,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """``running``, ``finished``, ``interrupted``, ``failed``, or ``died`` where its process is gone."""
+        """``waiting``, ``running``, ``finished``, ``interrupted``, ``failed``; ``died`` where its process is gone."""
         manifest = self.manifest
         status = str(manifest["status"])
         if status == "running" and manifest.get("host") == socket.gethostname() and not _alive(manifest.get("pid")):
@@ -130,7 +130,7 @@ def all_runs(results: Path) -> list[Run]:
 def find_runs(results: Path, references: Sequence[str]) -> list[Run]:
     """The runs that ``references`` mean: a run's folder, or a folder (or name) with runs below it.
 
-    Without references, the newest run outside ``results/reference``.
+    Of several runs below it with one label and seed, the newest finished one is meant. Without references, the newest run outside ``results/reference``.
 
     Raises:
         RunError: if there is none, with the command that makes one or the nearest name.
@@ -149,15 +149,26 @@ def find_runs(results: Path, references: Sequence[str]) -> list[Run]:
 
 def _runs_of(results: Path, reference: str) -> list[Run]:
     for folder in (Path(reference), results / reference):
+        if (folder / MANIFEST).is_file():
+            return [Run(folder)]
         if folder.is_dir() and (runs := all_runs(folder)):
-            return runs
+            return _newest_of_each(runs)
     known = {run.name for run in all_runs(results)} | {
         run.folder.relative_to(results).as_posix() for run in all_runs(results)
     }
     if not known:
-        raise RunError(f"{reference}: no such run, and none under {results}/ yet. Make one with: kattn train {reference}")
+        raise RunError(
+            f"{reference}: no such run, and none under {results}/ yet. Make one with: kattn train {reference}"
+        )
     hint = did_you_mean(reference, known) or f"; there are: {', '.join(sorted(known)[:8])}"
     raise RunError(f"{reference}: no such run under {results}/{hint}")
+
+
+def _newest_of_each(runs: Sequence[Run]) -> list[Run]:
+    """Of ``runs``, oldest first, the last finished one (or else the last) of each label and seed."""
+    finished_last = sorted(runs, key=lambda run: run.status == "finished")
+    chosen = {(run.label, run.seed): run for run in finished_last}
+    return [run for run in runs if run in chosen.values()]
 
 
 def write_text(path: Path, text: str) -> None:

@@ -99,12 +99,12 @@ def _build_mapping(node: yaml.MappingNode, path: KeyPath, document: Document, se
             document.faults.append(Fault(path, "a key must be a plain word or number", place))
             continue
         key = _scalar(key_node, path, document)
+        inside = (*path, key)
         if key in mapping:
-            first = document.places[(*path, key)]
-            document.faults.append(Fault((*path, key), f"is given twice, first on {first}", place))
+            document.faults.append(Fault(inside, f"is given twice, first on {document.places[inside]}", place))
             continue
-        document.places[(*path, key)] = place
-        mapping[key] = _build(value_node, (*path, key), document, seen)
+        document.places[inside] = place
+        mapping[key] = _build(value_node, inside, document, seen)
     return mapping
 
 

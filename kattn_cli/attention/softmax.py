@@ -49,8 +49,4 @@ class SoftmaxAttention(nn.Module):
     def flops(self, n: int) -> int:
         """Operations for one sample of ``n`` tokens."""
         projections = flops.linear(n, self.dim, 3 * self.dim, self.qkv.bias is not None)
-        return (
-            projections
-            + flops.softmax_attention(n, self.dim, self.heads)
-            + flops.linear(n, self.dim, self.dim)
-        )
+        return projections + flops.softmax_attention(n, self.dim, self.heads) + flops.linear(n, self.dim, self.dim)

@@ -49,8 +49,4 @@ class SymmetricAttention(nn.Module):
     def flops(self, n: int) -> int:
         """Operations for one sample of ``n`` tokens."""
         projections = flops.linear(n, self.dim, 2 * self.dim, self.kv.bias is not None)
-        return (
-            projections
-            + flops.softmax_attention(n, self.dim, self.heads)
-            + flops.linear(n, self.dim, self.dim)
-        )
+        return projections + flops.softmax_attention(n, self.dim, self.heads) + flops.linear(n, self.dim, self.dim)

@@ -37,9 +37,7 @@ def load_class(name: str) -> type[nn.Module]:
     except Exception as error:
         raise RecipeError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
     classes = {
-        key: value
-        for key, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, nn.Module)
+        key: value for key, value in vars(module).items() if isinstance(value, type) and issubclass(value, nn.Module)
     }
     if attribute not in classes:
         raise RecipeError(f"{path} has no nn.Module named {attribute}{did_you_mean(attribute, classes)}")

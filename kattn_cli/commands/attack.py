@@ -20,7 +20,18 @@ from kattn_cli.training.evaluate import batches, topk_correct
 from kattn_cli.training.seed import Stream, generator
 
 ATTACKS_CSV = "attacks.csv"
-KEY = ("attack", "norm", "epsilon", "epsilon_units", "steps", "step_size", "restarts", "seed", "images", "checkpoint")
+KEY = (
+    "attack",
+    "norm",
+    "epsilon",
+    "epsilon_units",
+    "steps",
+    "step_size",
+    "restarts",
+    "seed",
+    "images",
+    "checkpoint",
+)
 BATCH = 256
 ROUNDING = 1e-6
 """How far float32 may round a pixel beyond its ε-ball before we call it a bug."""

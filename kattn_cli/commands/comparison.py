@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 import pandas as pd
+from rich.box import SIMPLE
 from rich.table import Table
 
 from kattn_cli.console import console
@@ -17,16 +18,30 @@ def print_comparison(runs: Sequence[Run]) -> pd.DataFrame:
     """Print mean ± half width of the 95 % Student-t interval over seeds; returns the tidy table."""
     table = comparison(runs)
     quantities = list(dict.fromkeys(table["quantity"]))
-    shown = Table(title="top-1 on the test set in %, mean ± 95 % interval over seeds", title_justify="left")
-    shown.add_column("run")
+    shown = Table(
+        title="test top-1 in %, mean ± half of the 95 % interval over seeds", title_justify="left", box=SIMPLE
+    )
+    prefix = _common_folder(list(table["label"]))
+    shown.add_column(prefix or "run", no_wrap=True)
     for quantity in quantities:
-        shown.add_column(quantity, justify="right")
-    shown.add_column("seeds", justify="right")
+        shown.add_column(quantity.replace(" ", "\n"), justify="right", no_wrap=True)
+    shown.add_column("seeds", justify="right", no_wrap=True)
     for label, part in table.groupby("label", sort=False):
-        cells = {row.quantity: _cell(row.quantity, row.mean, row.half) for row in part.itertuples()}
-        shown.add_row(str(label), *(cells.get(quantity, "") for quantity in quantities), str(part["seeds"].max()))
+        columns = zip(part["quantity"], part["mean"], part["half"], strict=True)
+        cells = {quantity: _cell(quantity, mean, half) for quantity, mean, half in columns}
+        shown.add_row(
+            str(label).removeprefix(prefix),
+            *(cells.get(quantity, "") for quantity in quantities),
+            str(part["seeds"].max()),
+        )
     console.print(shown)
     return table
+
+
+def _common_folder(labels: list[str]) -> str:
+    """``quickstart/`` where every label begins with it."""
+    folders = {label.rpartition("/")[0] for label in labels}
+    return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
 
 
 def _cell(quantity: str, mean: float, half: float) -> str:

@@ -37,7 +37,13 @@ class Grid:
 
 
 def measure_complexity(
-    references: Sequence[str], grid: Grid, *, results: Path, device: torch.device, seconds: float, limit: int | None
+    references: Sequence[str],
+    grid: Grid,
+    *,
+    results: Path,
+    device: torch.device,
+    seconds: float,
+    limit: int | None,
 ) -> Path:
     """Measure the mechanisms of the recipes (all with their defaults where none is given); returns the CSV.
 
@@ -46,7 +52,13 @@ def measure_complexity(
     mechanisms = _mechanisms(references)
     path = _new_csv(results / FOLDER, device)
     record = provenance(device_name(device))
-    settings = {"dim": grid.dim, "heads": grid.heads, "batch": grid.batch, "dtype": str(grid.dtype), "seconds": seconds}
+    settings = {
+        "dim": grid.dim,
+        "heads": grid.heads,
+        "batch": grid.batch,
+        "dtype": str(grid.dtype),
+        "seconds": seconds,
+    }
     with progress_bar("size") as bar:
         total = len(mechanisms) * len(PASSES) * len(grid.lengths)
         task = bar.add_task("complexity", total=total, count="", note="")

@@ -33,7 +33,11 @@ def _data() -> Rows:
     from kattn_cli.data import DATASETS
 
     for name, source in DATASETS.items():
-        yield name, source.description, f"{source.classes} classes, {source.image_size} × {source.image_size} × {source.channels}"
+        yield (
+            name,
+            source.description,
+            f"{source.classes} classes, {source.image_size} × {source.image_size} × {source.channels}",
+        )
 
 
 def _models() -> Rows:
@@ -61,7 +65,12 @@ def _runs(results: Path) -> Rows:
     for run in all_runs(results):
         manifest = run.manifest
         top1 = manifest.get("best_validation_top1")
-        yield str(run.folder), run.status, str(manifest["start"]), "" if top1 is None else f"val top-1 {top1:.1f}"
+        yield (
+            str(run.folder),
+            run.status,
+            str(manifest["start"]),
+            "" if top1 is None else f"val top-1 {top1:.1f}",
+        )
 
 
 LISTS: dict[str, Callable[[], Rows]] = {
@@ -79,13 +88,11 @@ NOTES = {
 
 def listing(kind: str, results: Path) -> Table:
     """A table of one kind of thing."""
-    if kind == "runs":
-        rows, caption = list(_runs(results)), f"under {results}/"
-    elif kind == "recipes":
-        rows, caption = list(_recipes()), f"in {recipes_folder()}"
-    else:
-        rows, caption = list(LISTS[kind]()), NOTES.get(kind)
-    table = Table(title=kind, caption=caption, show_header=False, title_justify="left", caption_justify="left")
+    captions = {**NOTES, "runs": f"under {results}/", "recipes": f"in {recipes_folder()}"}
+    rows = list(_runs(results) if kind == "runs" else LISTS[kind]())
+    table = Table(
+        title=kind, caption=captions.get(kind), show_header=False, title_justify="left", caption_justify="left"
+    )
     for _ in range(max((len(row) for row in rows), default=1)):
         table.add_column(overflow="fold")
     for row in rows:

@@ -49,7 +49,7 @@ def component_faults(sections: Mapping[str, Any]) -> Iterable[Fault]:
     size = None
     if data and data.name not in DATASETS:
         hint = did_you_mean(data.name, DATASETS)
-        yield Fault(("data", "name"), f"expected one of {', '.join(DATASETS)}, not \"{data.name}\"{hint}")
+        yield Fault(("data", "name"), f'expected one of {", ".join(DATASETS)}, not "{data.name}"{hint}')
     elif data:
         size = data.image_size or DATASETS[data.name].image_size
     if isinstance(model, TimmModel):

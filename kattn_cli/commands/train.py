@@ -11,6 +11,7 @@ import torch
 
 from kattn_cli.commands import recipes
 from kattn_cli.commands.loading import build, data_of, identity
+from kattn_cli.commands.parallel import in_parallel
 from kattn_cli.console import console, progress_bar
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, Stopped
@@ -32,24 +33,49 @@ def train(
     results: Path,
     device: torch.device,
     resume: bool = False,
+    jobs: int = 1,
 ) -> list[Run]:
-    """Train every recipe with every seed (by default the recipe's own). Faults of any come before all work."""
+    """Train every recipe with every seed (by default the recipe's own), ``jobs`` at a time.
+
+    All recipes are read before any work, so a fault of one stops all. Returns the runs in the recipes' order.
+    """
     paths = [path for reference in references for path in find_recipes(reference)]
     per_seed = [[f"seed={seed}"] for seed in seeds] or [[]]
     loaded = [recipes.load(path, [*overrides, *seed]) for path in paths for seed in per_seed]
-    runs = []
+    tasks = [(_run_for(recipe, overrides, results, device, resume), recipe, device) for recipe in loaded]
+    if jobs == 1:
+        with progress_bar("epoch") as bar:
+            for task in tasks:
+                _train_one(*task, bar)
+    else:
+        with progress_bar("run") as bar:
+            overall = bar.add_task(f"{jobs} at a time", total=len(tasks), count=f"0/{len(tasks)}", note="")
+            for done, note in enumerate(in_parallel(_train_quietly, tasks, jobs), 1):
+                bar.console.print(note)
+                bar.update(overall, completed=done, count=f"{done}/{len(tasks)}")
+    return [run for run, _, _ in tasks]
+
+
+def _train_quietly(run: Run, recipe: Recipe, device: torch.device) -> str:
+    """Train without a bar; returns a line that says how it went."""
+    console.quiet = True
     with progress_bar("epoch") as bar:
-        for recipe in loaded:
-            run = _unfinished(recipe, results) if resume else None
-            run = run or _new_run(recipe, overrides, results, device)
-            _train_one(run, recipe, device, bar)
-            runs.append(run)
-    return runs
+        _train_one(run, recipe, device, bar)
+    done = run.manifest
+    return (
+        f"{recipe.name} · seed {recipe.seed}: {recipe.train.epochs} epochs in {done['train_seconds']:.0f} s, "
+        f"best validation top-1 {done['best_validation_top1']:.1f}"
+    )
+
+
+def _run_for(recipe: Recipe, overrides: Sequence[str], results: Path, device: torch.device, resume: bool) -> Run:
+    unfinished = _unfinished(recipe, results) if resume else None
+    return unfinished or _new_run(recipe, overrides, results, device)
 
 
 def _new_run(recipe: Recipe, overrides: Sequence[str], results: Path, device: torch.device) -> Run:
     manifest = {
-        "status": "running",
+        "status": "waiting",
         "overrides": list(overrides),
         "mechanism": recipe.attention.characteristic,
         **provenance(device_name(device)),
@@ -68,7 +94,7 @@ def _unfinished(recipe: Recipe, results: Path) -> Run | None:
 
 
 def _train_one(run: Run, recipe: Recipe, device: torch.device, bar: Any) -> None:
-    run.begin()
+    run.begin(threads=torch.get_num_threads())
     label = f"{recipe.name} · seed {recipe.seed}"
     task = bar.add_task(label, total=None, count="", note="")
     try:

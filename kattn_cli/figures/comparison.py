@@ -23,7 +23,12 @@ def comparison(runs: Sequence[Run]) -> pd.DataFrame:
             for quantity, key in (("parameters", "parameters"), ("train s", "train_seconds"))
         ]
     )
-    parts = [facts[facts["quantity"] == "parameters"], _clean(runs), _attacked(runs), facts[facts["quantity"] == "train s"]]
+    parts = [
+        facts[facts["quantity"] == "parameters"],
+        _clean(runs),
+        _attacked(runs),
+        facts[facts["quantity"] == "train s"],
+    ]
     values = pd.concat([part for part in parts if len(part)], ignore_index=True).dropna(subset="value")
     rows = []
     for (label, quantity), part in values.groupby(["label", "quantity"], sort=False):
@@ -33,17 +38,24 @@ def comparison(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _clean(runs: Sequence[Run]) -> pd.DataFrame:
-    table = frame(runs, "eval.csv")
-    if table.empty:
-        return table
-    return _latest(table[table["split"] == "test"].assign(quantity="clean", value=lambda row: row["top1"]))
+    """From ``kattn eval`` where it was run, else from ``kattn attack``, on the images that it saw."""
+    parts = []
+    if not (attacked := frame(runs, "attacks.csv")).empty:
+        parts.append(attacked.assign(value=attacked["clean_top1"]))
+    if not (evaluated := frame(runs, "eval.csv")).empty:
+        parts.append(evaluated[evaluated["split"] == "test"].assign(value=evaluated["top1"]))
+    if not parts:
+        return pd.DataFrame()
+    return _latest(pd.concat(parts).assign(quantity="clean"))
 
 
 def _attacked(runs: Sequence[Run]) -> pd.DataFrame:
     table = frame(runs, "attacks.csv")
     if table.empty:
         return table
-    names = [f"{attack} {epsilon_text(epsilon)}" for attack, epsilon in zip(table["attack"], table["epsilon"], strict=True)]
+    names = [
+        f"{attack} {epsilon_text(epsilon)}" for attack, epsilon in zip(table["attack"], table["epsilon"], strict=True)
+    ]
     table = table.assign(quantity=names, value=table["top1"])
     return _latest(table.sort_values(["attack", "epsilon"], key=_attack_order, kind="stable"))
 

@@ -28,7 +28,9 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
 
 def seeds_caption(data: pd.DataFrame) -> str:
     """``softmax: seeds 0, 1, 2; rpc: seeds 0, 1, 2``, or the seeds once where all labels share them."""
-    seeds = {str(label): ", ".join(map(str, sorted(part["run_seed"].unique()))) for label, part in data.groupby("label")}
+    seeds = {
+        str(label): ", ".join(map(str, sorted(part["run_seed"].unique()))) for label, part in data.groupby("label")
+    }
     if len(set(seeds.values())) == 1:
         return f"{', '.join(seeds)}; seeds {next(iter(seeds.values()))}"
     return "; ".join(f"{label}: seeds {which}" for label, which in seeds.items())

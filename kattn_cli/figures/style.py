@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -44,7 +45,7 @@ class Palette:
         self._others: dict[str, str] = {}
         self._labels: dict[str, list[str]] = {}
 
-    def line(self, mechanism: str, label: str) -> dict[str, str]:
+    def line(self, mechanism: str, label: str) -> dict[str, Any]:
         """matplotlib's ``color`` and ``linestyle`` for one labelled line."""
         if mechanism not in COLOURS:
             self._others.setdefault(mechanism, OTHERS[len(self._others) % len(OTHERS)])

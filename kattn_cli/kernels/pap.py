@@ -97,9 +97,6 @@ def pap(
 
     With ``q``, step 2 attends from the queries to the cleaned keys (RPC-AsymViT, Appendix E.10).
     """
-    low_rank = v
-    for _, _, low_rank in pap_steps(
-        k, v, iterations=iterations, lambda_=lambda_, convention=convention, q=q, dropout=dropout
-    ):
-        pass
+    steps = pap_steps(k, v, iterations=iterations, lambda_=lambda_, convention=convention, q=q, dropout=dropout)
+    (*_, (_, _, low_rank)) = steps
     return low_rank

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import torch
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
 from kattn_cli.attention.options import build_attention
-from kattn_cli.models.vit import build_timm, build_vit, replace_attention, sequence_length
+from kattn_cli.models.vit import build_timm, build_vit, heads_of, replace_attention, sequence_length
 from kattn_cli.recipe import Attention, TimmModel, Vit
 
 
@@ -33,7 +34,7 @@ class Classifier(nn.Module):
 
     def mechanisms(self) -> list[nn.Module]:
         """The attention module of each layer."""
-        return [block.attn for block in self.backbone.blocks]
+        return [block.get_submodule("attn") for block in self.backbone.blocks]
 
     def attention_inputs(self, images: Tensor) -> list[Tensor]:
         """What the attention of each layer receives for ``images``, ``(B, N, C)`` each."""
@@ -76,13 +77,12 @@ def build_model(
 ) -> Classifier:
     """The backbone that ``model`` names with the mechanisms that ``attention`` names, layer by layer."""
     backbone = build_backbone(model, image_size, channels, classes)
-    sizes = {
-        "dim": backbone.embed_dim,
-        "heads": backbone.blocks[0].attn.num_heads,
-        "seq_len": sequence_length(backbone),
-    }
+    dim, heads, seq_len = int(backbone.embed_dim), heads_of(backbone), sequence_length(backbone)
     chosen = attention.per_layer(len(backbone.blocks))
-    replace_attention(backbone, [build_attention(one.name, one.options, **sizes) for one in chosen])
+    replace_attention(
+        backbone,
+        [build_attention(one.name, one.options, dim=dim, heads=heads, seq_len=seq_len) for one in chosen],
+    )
     return Classifier(backbone, mean, std)
 
 
@@ -96,7 +96,7 @@ def auxiliary_loss(model: Classifier) -> Tensor:
 
 
 def _auxiliary_terms(model: Classifier) -> Iterator[tuple[str, list[Tensor]]]:
-    with_term = [module for module in model.mechanisms() if hasattr(module, "auxiliary_loss")]
+    with_term: list[Any] = [module for module in model.mechanisms() if hasattr(module, "auxiliary_loss")]
     reductions = [getattr(module, "layer_reduction", "sum") for module in with_term]
     for reduction in sorted(set(reductions)):
         chosen = zip(with_term, reductions, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import timm
 import torch
@@ -22,8 +22,8 @@ def build_vit(
     depth: int,
     heads: int,
     mlp_ratio: float,
-    pool: str,
-    position: str,
+    pool: Literal["token", "avg"],
+    position: Literal["learned", "sincos"],
     drop_path: float,
 ) -> VisionTransformer:
     """A vision transformer of one's own size.
@@ -44,7 +44,7 @@ def build_vit(
         class_token=pool == "token",
         drop_path_rate=drop_path,
     )
-    if position == "sincos":
+    if position == "sincos" and vit.pos_embed is not None:
         code = build_sincos2d_pos_embed(list(vit.patch_embed.grid_size), dim=dim)
         with torch.no_grad():
             vit.pos_embed[:, vit.num_prefix_tokens :] = code
@@ -66,6 +66,12 @@ def build_timm(name: str, **sizes: Any) -> VisionTransformer:
 def sequence_length(vit: VisionTransformer) -> int:
     """Tokens that each block sees: patches, class token and registers."""
     return int(vit.patch_embed.num_patches + vit.num_prefix_tokens)
+
+
+def heads_of(vit: VisionTransformer) -> int:
+    """Heads of the attention that the backbone came with."""
+    attention: Any = vit.blocks[0].get_submodule("attn")
+    return int(attention.num_heads)
 
 
 def replace_attention(vit: VisionTransformer, mechanisms: Iterable[nn.Module]) -> None:

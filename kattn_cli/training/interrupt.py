@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 
 class Interruption:
@@ -18,17 +19,17 @@ class Interruption:
 def catch_interruption() -> Iterator[Interruption]:
     """While inside, SIGINT and SIGTERM set a flag; a second one acts as it always does."""
     interruption = Interruption()
-    before = {}
+    before: dict[int, Any] = {}
 
     def note(number: int, frame: FrameType | None) -> None:
         interruption.signal = number
         for known, handler in before.items():
             signal.signal(known, handler)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        before[number] = signal.signal(number, note)
+    for chosen in (signal.SIGINT, signal.SIGTERM):
+        before[chosen] = signal.signal(chosen, note)
     try:
         yield interruption
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for known, handler in before.items():
+            signal.signal(known, handler)

@@ -118,6 +118,7 @@ class Trainer:
         with catch_interruption() as interruption:
             while self.progress.step < self.steps:
                 self._run_epoch(interruption)
+                self._stop_if_asked(interruption)
         return self.progress
 
     def _run_epoch(self, interruption: Interruption) -> None:
@@ -136,10 +137,16 @@ class Trainer:
             self.progress.step += 1
             self.progress.seconds = before + elapsed
             self.hooks.on_step(Update(self.progress.step, epoch + 1, loss, self._validation_top1, seen / elapsed))
-            if interruption.signal is not None and self.progress.step < self.steps:
+            if interruption.signal is not None and position + 1 < self.steps_per_epoch:
                 self.hooks.save("last", self.state())
-                raise Interrupted(self.progress.step, epoch + 1, interruption.signal)
+                self._stop_if_asked(interruption)
         self._finish_epoch(epoch, seen / (time.perf_counter() - started))
+
+    def _stop_if_asked(self, interruption: Interruption) -> None:
+        """Once the state is saved; a training that is complete is not stopped any more."""
+        step = self.progress.step
+        if interruption.signal is not None and step < self.steps:
+            raise Interrupted(step, math.ceil(step / self.steps_per_epoch), interruption.signal)
 
     def _step(self, images: Tensor, labels: Tensor) -> Tensor:
         step = self.progress.step
@@ -174,7 +181,10 @@ class Trainer:
         checked = evaluate(self.model, self.validation)
         self._validation_top1 = checked.top1
         shared = {"epoch": epoch + 1, "step": self.progress.step}
-        timing = {"images_per_second": round(images_per_second, 1), "seconds": round(self.progress.seconds, 3)}
+        timing = {
+            "images_per_second": round(images_per_second, 1),
+            "seconds": round(self.progress.seconds, 3),
+        }
         train_row = dict(split="train", loss=loss, auxiliary_loss=auxiliary, top1=100 * top1, top5=100 * top5, lr=rate)
         validation_row = dict(
             split="validation",

@@ -1,0 +1,42 @@
+"""Statistics against scipy and by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from kattn_cli.analysis.statistics import (
+    expected_calibration_error,
+    mean_interval,
+    power_law_exponent,
+    wilson_interval,
+)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (7, 10), (10, 10), (341, 355)])
+def test_wilson_equals_scipy(successes: int, trials: int) -> None:
+    expected = stats.binomtest(successes, trials).proportion_ci(method="wilson")
+    assert wilson_interval(successes, trials) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_mean_interval_equals_scipy() -> None:
+    values = [96.1, 97.2, 95.5]
+    mean, half = mean_interval(values)
+    low, high = stats.t.interval(0.95, 2, loc=np.mean(values), scale=stats.sem(values))
+    assert (mean - half, mean + half) == pytest.approx((low, high))
+    assert math.isnan(mean_interval([1.0])[1])
+
+
+def test_calibration_by_hand() -> None:
+    """Two answers at 0.8, one right: |2 · 0.8 − 1| / 4; two at 1.0, both right: 0."""
+    probabilities = np.array([[0.8, 0.2], [0.8, 0.2], [1.0, 0.0], [0.0, 1.0]])
+    assert expected_calibration_error(probabilities, np.array([0, 1, 0, 1])) == pytest.approx(0.15)
+
+
+def test_exponent_of_a_power_law() -> None:
+    sizes = [64, 128, 256]
+    assert power_law_exponent(sizes, [3 * n**1.7 for n in sizes]) == pytest.approx(1.7)
+    assert math.isnan(power_law_exponent([64], [1.0]))

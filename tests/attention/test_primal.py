@@ -1,0 +1,156 @@
+"""Primal-Attention against the authors' numbers, eq. 11, and the theory of kernel SVD."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from reference_vectors import Vector, assert_equal, check_forward_backward, check_gradients, fill, load
+from torch import Tensor
+
+from kattn_cli.attention.primal import PrimalAttention
+from kattn_cli.kernels.primal import ksvd_objective, sampled_rows
+
+NAMES = [
+    "primal_cv__all_N33_C48_h3_s4x10",
+    "primal_cv__equal_N16_C24_h2_s4x4",
+    "primal_cv__sampled_N33_C24_h2_s3x5_nobias",
+]
+
+
+def _theirs(vector: Vector) -> dict[str, str]:
+    theirs = {
+        "w_e": "we",
+        "w_r": "wr",
+        "regulariser": "Lambda",
+        "qk.weight": "qk.weight",
+        "qk.bias": "qk.bias",
+        "concat.weight": "concate_weight.weight",
+        "concat.bias": "concate_weight.bias",
+        "proj.weight": "proj.weight",
+        "proj.bias": "proj.bias",
+    }
+    return {ours: name for ours, name in theirs.items() if name in vector}
+
+
+def _module(vector: Vector) -> PrimalAttention:
+    module = PrimalAttention(
+        int(vector["hp_dim"]),
+        int(vector["hp_num_heads"]),
+        seq_len=int(vector["hp_embed_len"]),
+        s=int(vector["hp_low_rank"]),
+        rank_multi=int(vector["hp_rank_multi"]),
+        eta=1.0,
+        convention="reference",
+        qkv_bias=bool(vector["hp_qk_bias"]),
+    )
+    fill(module, vector, _theirs(vector))
+    return module
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_equals_the_authors_program(name: str) -> None:
+    vector = load(name)
+    check_forward_backward(_module(vector), vector, _theirs(vector))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scores_and_sampled_rows_equal_the_authors(name: str) -> None:
+    vector = load(name)
+    module = _module(vector)
+    module(vector["x"])
+    assert module._last is not None
+    assert_equal(module._last[0], vector["escore"])
+    assert_equal(module._last[1], vector["rscore"])
+    for convention in ("paper", "reference"):
+        rows = sampled_rows(vector["x"].shape[1], len(vector["indices"]), convention)
+        assert rows.tolist() == vector["indices"].tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_auxiliary_loss_and_its_gradients_equal_the_authors(name: str) -> None:
+    vector = load(name)
+    module = _module(vector)
+    x = vector["x"].clone().requires_grad_()
+    module(x)
+    loss = module.auxiliary_loss()
+    assert_equal(loss, vector["ksvd_loss"])
+    loss.backward()
+    assert_equal(x.grad, vector["ksvd_grad_x"])
+    check_gradients(module, vector, _theirs(vector), "ksvd_gradparam")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_paper_objective_is_equation_11(name: str) -> None:
+    vector = load(name)
+    objective = ksvd_objective(
+        vector["escore"], vector["rscore"], vector["we"], vector["wr"], vector["Lambda"], "paper"
+    )
+    assert_equal(objective, vector["aux_paper_eq11_per_batch_head"].mean(-1))
+
+
+def test_sampling_is_the_exact_floor() -> None:
+    """The authors' integer linspace is one below it here and there: at row 19 of 39 in 43, for instance."""
+    assert sampled_rows(43, 39, "paper")[19] == 19 * 42 // 38 == 21
+    assert sampled_rows(43, 39, "reference")[19] == 20
+    for length in (2, 16, 33, 197, 1000):
+        for count in (1, 2, 5, 15, 97):
+            exact = [i * (length - 1) // max(count - 1, 1) for i in range(count)]
+            assert sampled_rows(length, count, "paper").tolist() == exact
+            assert max(exact) < length
+
+
+@pytest.mark.parametrize("convention", ["paper", "reference"])
+def test_initial_projections_are_orthonormal_as_stated(convention: str) -> None:
+    module = PrimalAttention(24, 2, seq_len=16, s=4, rank_multi=3, convention=convention).double()  # type: ignore[arg-type]
+    if convention == "paper":
+        for head in module.w_e:
+            torch.testing.assert_close(head.mT @ head, torch.eye(4, dtype=torch.float64), atol=1e-6, rtol=0)
+    else:
+        flat = module.w_e.flatten(1)
+        torch.testing.assert_close(flat @ flat.mT, torch.eye(2, dtype=torch.float64), atol=1e-6, rtol=0)
+
+
+def test_objective_needs_a_forward_pass() -> None:
+    with pytest.raises(RuntimeError, match="there was none yet"):
+        PrimalAttention(24, 2, seq_len=16).auxiliary_loss()
+
+
+def _stationary_point(s: int) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Feature maps, and primal weights from the SVD of their kernel: ``K H_r = H_e Σ``, ``Kᵀ H_e = H_r Σ``."""
+    torch.manual_seed(0)
+    phi_q, phi_k = torch.randn(2, 12, 6, dtype=torch.float64)
+    left, values, right = torch.linalg.svd(phi_q @ phi_k.mT)
+    h_e, h_r, sigma = left[:, :s], right[:s].mT, values[:s]
+    w_e, w_r = phi_k.mT @ h_r, phi_q.mT @ h_e  # KKT: W_e = Σ_j φ_k(x_j) h_rjᵀ, W_r = Σ_i φ_q(x_i) h_eiᵀ
+    return phi_q, phi_k, w_e, w_r, 1 / sigma
+
+
+def test_objective_is_zero_at_the_dual_solution() -> None:
+    """Lemma 4.2, with Λ = Σ⁻¹."""
+    phi_q, phi_k, w_e, w_r, regulariser = _stationary_point(4)
+    e, r = phi_q @ w_e, phi_k @ w_r
+    objective = ksvd_objective(e[None, None], r[None, None], w_e[None], w_r[None], regulariser[None], "paper")
+    assert abs(objective.item()) < 1e-9
+    assert (w_e * w_r).sum().item() > 1
+
+
+def test_primal_scores_equal_dual_scores() -> None:
+    """Remark 3.3: e(x) = Σ_j h_rj κ(x, x_j)."""
+    phi_q, phi_k, w_e, _, _ = _stationary_point(4)
+    right = torch.linalg.svd(phi_q @ phi_k.mT)[2][:4].mT
+    torch.testing.assert_close(phi_q @ w_e, (phi_q @ phi_k.mT) @ right, rtol=1e-12, atol=1e-12)
+
+
+def test_attention_matrix_is_the_induced_kernel() -> None:
+    torch.manual_seed(0)
+    module = PrimalAttention(12, 2, seq_len=5, s=2, rank_multi=2).double()
+    x = torch.randn(1, 5, 12, dtype=torch.float64)
+    q, k = module.qk(x)[0].unflatten(-1, (2, 2, 6)).unbind(1)
+    rows = x[0, [0, 1, 2, 4]].unflatten(-1, (2, 6))
+    for head in range(2):
+        for i in range(5):
+            for j in range(5):
+                phi_q = q[i, head] / q[i, head].norm()
+                phi_k = k[j, head] / k[j, head].norm()
+                expected = (rows[:, head] @ phi_q) @ (rows[:, head] @ phi_k)
+                torch.testing.assert_close(module.attention_matrix(x)[0, head, i, j], expected)

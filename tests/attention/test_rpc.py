@@ -1,0 +1,100 @@
+"""RPC-Attention against the authors' numbers, by hand, and in its limits."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from reference_vectors import check_forward_backward, fill, load, names
+
+from kattn_cli.attention.rpc import RPCAttention
+from kattn_cli.attention.symmetric import SymmetricAttention
+from kattn_cli.kernels.pap import pap, shrink, threshold
+from kattn_cli.kernels.softmax import softmax_attention_naive
+
+THEIRS = {
+    "kv.weight": "qkv.weight",
+    "kv.bias": "qkv.bias",
+    "proj.weight": "proj.weight",
+    "proj.bias": "proj.bias",
+}
+
+
+@pytest.mark.parametrize("name", names("rpc__n"))
+def test_equals_the_authors_program(name: str) -> None:
+    vector = load(name)
+    dim, heads, n = int(vector["hp_dim"]), int(vector["hp_num_heads"]), vector["x"].shape[1]
+    module = RPCAttention(
+        dim,
+        heads,
+        seq_len=n,
+        iterations=int(vector["hp_num_iter"]),
+        lambda_=float(vector["hp_lambd"]),
+        convention="reference",
+    )
+    check_forward_backward(fill(module, vector, THEIRS), vector, THEIRS)
+
+
+def test_one_iteration_by_hand() -> None:
+    """L₀ = Y₀ = 0, so S = shrink(k) and the output is A(k − S, k − S) v."""
+    torch.manual_seed(0)
+    k, v = torch.randn(2, 2, 3, 7, 4, dtype=torch.float64)
+    for convention in ("paper", "reference", "textbook"):
+        tau = threshold(k, 0.05, convention)
+        z = k - shrink(k, tau)
+        expected = softmax_attention_naive(z, z, v)
+        found = pap(k, v, iterations=1, lambda_=0.05, convention=convention)
+        torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_thresholds_by_hand() -> None:
+    """N = 2, d = 2, H = 2 (C = 4), every |k| = 3: ‖k‖₁ = 12 and μ = 4/48, or 8/48 with C."""
+    k = torch.full((1, 2, 2, 2), -3.0)
+    assert threshold(k, 2.0, "paper").flatten().tolist() == pytest.approx([24.0, 24.0])
+    assert threshold(k, 2.0, "textbook").flatten().tolist() == pytest.approx([24.0, 24.0])
+    assert threshold(k, 2.0, "reference").flatten().tolist() == pytest.approx([1 / 3, 1 / 3])
+
+
+def test_is_symmetric_attention_where_nothing_is_sparse() -> None:
+    torch.manual_seed(0)
+    rpc = RPCAttention(16, 2, seq_len=9, iterations=1, lambda_=1e6).double()
+    symmetric = SymmetricAttention(16, 2, seq_len=9).double()
+    symmetric.load_state_dict(rpc.state_dict())
+    x = torch.randn(2, 9, 16, dtype=torch.float64)
+    torch.testing.assert_close(rpc(x), symmetric(x), rtol=1e-12, atol=1e-12)
+
+
+def test_lambda_zero_attends_uniformly() -> None:
+    """The authors' default λ = 0 with one iteration: S = k, so every key is zero."""
+    torch.manual_seed(0)
+    k, v = torch.randn(2, 1, 2, 5, 4)
+    found = pap(k, v, iterations=1, lambda_=0.0, convention="reference")
+    torch.testing.assert_close(found, v.mean(-2, keepdim=True).expand_as(v))
+
+
+def test_paper_threshold_grows_with_the_keys_and_reference_shrinks() -> None:
+    torch.manual_seed(0)
+    k = torch.randn(1, 2, 5, 4)
+    torch.testing.assert_close(threshold(10 * k, 1.0, "paper"), 10 * threshold(k, 1.0, "paper"))
+    torch.testing.assert_close(threshold(10 * k, 1.0, "reference"), threshold(k, 1.0, "reference") / 10)
+
+
+def test_residuals_are_those_of_the_pursuit() -> None:
+    torch.manual_seed(0)
+    module = RPCAttention(16, 2, seq_len=9, iterations=3, lambda_=0.1).double()
+    x = torch.randn(2, 9, 16, dtype=torch.float64)
+    k, v = (part.unflatten(-1, (2, 8)).transpose(1, 2) for part in module.kv(x).chunk(2, -1))
+    sparse = shrink(k, threshold(k, 0.1, "paper"))
+    low = softmax_attention_naive(k - sparse, k - sparse, v)
+    first = (k - low - sparse).norm(dim=(-2, -1)) / k.norm(dim=(-2, -1))
+    residuals = module.residuals(x)
+    assert residuals.shape == (3, 2, 2)
+    torch.testing.assert_close(residuals[0], first)
+
+
+def test_dropout_acts_in_the_last_iteration_alone() -> None:
+    """With everything dropped in the last iteration its output is zero; the earlier ones are not touched."""
+    torch.manual_seed(0)
+    module = RPCAttention(16, 2, seq_len=9, iterations=2, attn_drop=0.999999).double()
+    x = torch.randn(1, 9, 16, dtype=torch.float64)
+    torch.testing.assert_close(module(x), module.proj.bias.expand(1, 9, 16))
+    assert not torch.allclose(module.eval()(x), module.proj.bias.expand(1, 9, 16))

@@ -1,0 +1,38 @@
+"""Shared by all tests: one thread, so that parallel workers do not fight, and a small trained run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+torch.set_num_threads(1)
+
+TINY = """\
+name: tiny
+data: {name: digits}
+model: {name: vit, patch_size: 4, dim: 16, depth: 2, heads: 2}
+attention: {name: symmetric, layers: {0: {name: rpc, iterations: 2}}}
+train: {epochs: 2, batch_size: 256, lr: 5e-3}
+"""
+
+
+@pytest.fixture
+def tiny_recipe(tmp_path: Path) -> Path:
+    """A recipe that trains in a second."""
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TINY, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with one finished run of the tiny recipe, ``tiny/0``. Not to be changed."""
+    from kattn_cli.commands.train import train
+
+    folder = tmp_path_factory.mktemp("trained")
+    recipe = folder / "tiny.yaml"
+    recipe.write_text(TINY, encoding="utf-8")
+    train([str(recipe)], [], [], results=folder / "results", device=torch.device("cpu"))
+    return folder / "results"

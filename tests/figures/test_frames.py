@@ -1,0 +1,83 @@
+"""What figures draw: means and intervals over seeds, the newest of equal runs, fitted exponents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+from kattn_cli.figures.comparison import comparison, epsilon_text
+from kattn_cli.figures.complexity import exponents
+from kattn_cli.figures.frames import frame, over_seeds, seeds_caption
+from kattn_cli.figures.style import COLOURS, Palette
+from kattn_cli.results import create_run, write_rows
+
+
+def make_run(results: Path, name: str, seed: int, top1: float, start: str = "2026-01-01") -> object:
+    manifest = {"status": "finished", "start": start, "mechanism": name, "parameters": 10, "train_seconds": 2.0}
+    run = create_run(results, name, seed, "", manifest)
+    row = {"split": "test", "top1": top1, "top1_low": top1 - 1, "top1_high": top1 + 1}
+    write_rows(run.folder / "eval.csv", [row])
+    return run
+
+
+def test_the_newest_of_equal_runs_counts(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, "a", 0, 90.0), make_run(tmp_path, "a", 0, 91.0, "2026-01-02")]
+    assert frame(runs, "eval.csv")["top1"].tolist() == [91.0]  # type: ignore[arg-type]
+
+
+def test_intervals_over_seeds(tmp_path: Path) -> None:
+    values = [90.0, 92.0, 97.0]
+    runs = [make_run(tmp_path, "a", seed, top1) for seed, top1 in enumerate(values)]
+    runs.append(make_run(tmp_path, "b", 0, 80.0))
+    table = over_seeds(frame(runs, "eval.csv"), ["label"], "top1").set_index("label")  # type: ignore[arg-type]
+    low, high = stats.t.interval(0.95, 2, loc=93, scale=stats.sem(values))
+    assert table.loc["a", ["mean", "low", "high"]].tolist() == pytest.approx([93, low, high])
+    assert table.loc["b", ["mean", "low", "high"]].tolist() == [80, 79, 81]
+
+
+def test_comparison(tmp_path: Path) -> None:
+    runs = [make_run(tmp_path, "a", seed, top1) for seed, top1 in enumerate([90.0, 94.0])]
+    table = comparison(runs).set_index("quantity")  # type: ignore[arg-type]
+    assert table.index.tolist() == ["parameters", "clean", "train s"]
+    assert table.loc["clean", "mean"] == 92
+    assert table.loc["clean", "half"] == pytest.approx(stats.t.ppf(0.975, 1) * 2)
+    assert table.loc["clean", "seeds"] == 2
+
+
+def test_captions_and_names() -> None:
+    data = pd.DataFrame({"label": ["a", "a", "b"], "run_seed": [0, 1, 0]})
+    assert seeds_caption(data) == "a: seeds 0, 1; b: seeds 0"
+    assert seeds_caption(data[data["run_seed"] == 0]) == "a, b; seeds 0"
+    assert epsilon_text(4 / 255) == "4/255"
+    assert epsilon_text(0.5 / 255) == "0.5/255"
+
+
+def test_exponents_are_fitted_on_the_upper_half() -> None:
+    n = [64, 128, 256, 512]
+    costs = pd.DataFrame(
+        {
+            "attention": "x",
+            "pass": "forward",
+            "status": "ok",
+            "n": n,
+            "milliseconds": [9.0, 9.0, 256.0**2, 512.0**2],
+            "peak_mib": n,
+            "forward_flops": n,
+        }
+    )
+    row = exponents(costs).iloc[0]
+    assert row["milliseconds_exponent"] == pytest.approx(2)
+    assert (row["from_n"], row["to_n"]) == (256, 512)
+
+
+def test_same_mechanism_same_colour() -> None:
+    palette = Palette()
+    first, second = palette.line("rpc", "one"), palette.line("rpc", "two")
+    assert first["color"] == second["color"] == COLOURS["rpc"]
+    assert first["linestyle"] != second["linestyle"]
+    assert (
+        len({*COLOURS.values(), palette.line("mine.py:A", "a")["color"], palette.line("mine.py:B", "b")["color"]}) == 7
+    )

@@ -1,0 +1,57 @@
+"""Numbers of the authors' programs, and how a mechanism is held against them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+FOLDER = Path(__file__).parent / "vectors"
+TOLERANCE = 1e-9
+
+Vector = Mapping[str, Tensor]
+
+
+def load(name: str) -> dict[str, Tensor]:
+    """The arrays of one vector file."""
+    with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as file:
+        return {key: torch.from_numpy(np.array(file[key])) for key in file.files}
+
+
+def names(prefix: str) -> list[str]:
+    """The vector files whose name starts with ``prefix``."""
+    found = sorted(path.stem for path in FOLDER.glob(f"{prefix}*.npz"))
+    assert found, f"no vectors named {prefix}*"
+    return found
+
+
+def assert_equal(found: Tensor | None, expected: Tensor) -> None:
+    """Within 1e-9, relative and absolute; no gradient counts as zero."""
+    found = torch.zeros_like(expected) if found is None else found
+    torch.testing.assert_close(found, expected, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def fill(module: nn.Module, vector: Vector, theirs: Mapping[str, str]) -> nn.Module:
+    """Copy parameters into ``module`` (made float64); ``theirs`` maps its parameters' names to the authors'."""
+    shapes = {name: tensor.shape for name, tensor in module.state_dict().items()}
+    module.double().load_state_dict({ours: vector[name].reshape(shapes[ours]) for ours, name in theirs.items()})
+    return module
+
+
+def check_forward_backward(module: nn.Module, vector: Vector, theirs: Mapping[str, str]) -> None:
+    """Output, input gradient and every parameter's gradient equal the vector's."""
+    x = vector["x"].clone().requires_grad_()
+    out = module(x)
+    assert_equal(out, vector["out"])
+    (out * vector["cotangent"]).sum().backward()
+    assert_equal(x.grad, vector["grad_x"])
+    check_gradients(module, vector, theirs, "gradparam")
+
+
+def check_gradients(module: nn.Module, vector: Vector, theirs: Mapping[str, str], prefix: str) -> None:
+    """Every parameter's gradient equals ``vector["<prefix>.<its name there>"]``."""
+    for name, parameter in module.named_parameters():
+        assert_equal(parameter.grad, vector[f"{prefix}.{theirs[name]}"].reshape(parameter.shape))
