@@ -130,7 +130,8 @@ def all_runs(results: Path) -> list[Run]:
 def find_runs(results: Path, references: Sequence[str]) -> list[Run]:
     """The runs that ``references`` mean: a run's folder, or a folder (or name) with runs below it.
 
-    Of several runs below it with one label and seed, the newest finished one is meant. Without references, the newest run outside ``results/reference``.
+    Of several runs below it with one label and seed, the newest finished one is meant. Without references,
+    the newest run outside ``results/reference``.
 
     Raises:
         RunError: if there is none, with the command that makes one or the nearest name.

@@ -41,18 +41,20 @@ def _data() -> Rows:
 
 
 def _models() -> Rows:
-    import timm
+    from kattn_cli.models.vit import timm_names
 
-    yield "vit", "a vision transformer of one's own size: patch_size, dim, depth, heads, …"
-    for name in timm.list_models("deit*_patch16_224") + timm.list_models("vit_*_patch16_224"):
-        yield name, "timm"
+    yield "vit", "of one's own size: patch_size, dim, depth, heads, mlp_ratio, pool, position, drop_path"
+    for name in timm_names():
+        if name.endswith("_patch16_224"):
+            yield name, "timm"
 
 
 def _attacks() -> Rows:
     from kattn_cli.attacks import ATTACKS
 
     for name, attack in ATTACKS.items():
-        yield name, attack.description, f"{attack.norm}, {attack.steps} steps of {attack.relative_step} ε"
+        steps = {0: "", 1: ", 1 step of ε"}.get(attack.steps, f", {attack.steps} steps of {attack.relative_step} ε")
+        yield name, attack.description, f"{attack.norm}{steps}"
 
 
 def _recipes() -> Rows:
@@ -81,7 +83,7 @@ LISTS: dict[str, Callable[[], Rows]] = {
     "recipes": _recipes,
 }
 NOTES = {
-    "models": "Any other vision transformer of timm works too, by its name there.",
+    "models": "Any other size and patch of timm's vision_transformer and deit works too, by its name there.",
     "attention": "One's own: name: my_file.py:MyAttention",
 }
 
@@ -90,9 +92,7 @@ def listing(kind: str, results: Path) -> Table:
     """A table of one kind of thing."""
     captions = {**NOTES, "runs": f"under {results}/", "recipes": f"in {recipes_folder()}"}
     rows = list(_runs(results) if kind == "runs" else LISTS[kind]())
-    table = Table(
-        title=kind, caption=captions.get(kind), show_header=False, title_justify="left", caption_justify="left"
-    )
+    table = Table(caption=captions.get(kind), show_header=False, caption_justify="left", box=None, padding=(0, 3, 0, 0))
     for _ in range(max((len(row) for row in rows), default=1)):
         table.add_column(overflow="fold")
     for row in rows:

@@ -13,7 +13,7 @@ from kattn_cli.attention.options import all_options, check_options
 from kattn_cli.attention.user_file import names_a_file
 from kattn_cli.data import DATASETS
 from kattn_cli.errors import did_you_mean
-from kattn_cli.models.vit import build_timm
+from kattn_cli.models.vit import build_timm, timm_names
 from kattn_cli.recipe import Attention, Mechanism, Recipe, TimmModel, Vit, layer_faults, load_recipe
 from kattn_cli.strict_yaml import Fault
 
@@ -61,7 +61,7 @@ def component_faults(sections: Mapping[str, Any]) -> Iterable[Fault]:
 def _timm_faults(name: str, attention: Attention | None, size: int | None) -> Iterable[Fault]:
     path = ("model", "name")
     if not timm.is_model(name):
-        hint = did_you_mean(name, ["vit", *timm.list_models(module="vision_transformer"), *timm.list_models("deit*")])
+        hint = did_you_mean(name, ["vit", *timm_names()])
         yield Fault(path, f'expected vit or one of timm\'s vision transformers, not "{name}"{hint}')
         return
     try:

@@ -7,27 +7,20 @@ from collections.abc import Sequence
 import pandas as pd
 
 from kattn_cli.analysis.statistics import mean_interval
-from kattn_cli.figures.frames import frame
+from kattn_cli.figures.frames import frame, shared_folder
 from kattn_cli.results import Run
 
 
 def comparison(runs: Sequence[Run]) -> pd.DataFrame:
     """One row a label: ``quantity → [values over seeds]``, as tidy rows ``label, quantity, mean, half, seeds``.
 
-    Quantities: ``parameters``, ``clean``, one for each attack and ε (``pgd 4/255``), ``train s``.
+    Quantities: ``params``, ``clean``, one for each attack and ε (``pgd 4/255``), ``train s``.
     """
-    facts = pd.DataFrame(
-        [
-            {"label": run.label, "run_seed": run.seed, "quantity": quantity, "value": run.manifest.get(key)}
-            for run in runs
-            for quantity, key in (("parameters", "parameters"), ("train s", "train_seconds"))
-        ]
-    )
     parts = [
-        facts[facts["quantity"] == "parameters"],
+        _fact(runs, "params", "parameters"),
         _clean(runs),
         _attacked(runs),
-        facts[facts["quantity"] == "train s"],
+        _fact(runs, "train s", "train_seconds"),
     ]
     values = pd.concat([part for part in parts if len(part)], ignore_index=True).dropna(subset="value")
     rows = []
@@ -35,6 +28,15 @@ def comparison(runs: Sequence[Run]) -> pd.DataFrame:
         mean, half = mean_interval(part["value"].tolist())
         rows.append({"label": label, "quantity": quantity, "mean": mean, "half": half, "seeds": len(part)})
     return pd.DataFrame(rows)
+
+
+def _fact(runs: Sequence[Run], quantity: str, key: str) -> pd.DataFrame:
+    """One key of each run's manifest."""
+    folder = shared_folder(run.label for run in runs)
+    rows = [
+        {"label": run.label.removeprefix(folder), "run_seed": run.seed, "value": run.manifest.get(key)} for run in runs
+    ]
+    return pd.DataFrame(rows).assign(quantity=quantity)
 
 
 def _clean(runs: Sequence[Run]) -> pd.DataFrame:

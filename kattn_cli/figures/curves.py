@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.figures.frames import over_seeds, seeds_caption
-from kattn_cli.figures.style import Palette, legend_below, panels, save
+from kattn_cli.figures.style import Palette, integer_ticks, legend_above, panels, save
 
 
 def draw_curves(metrics: pd.DataFrame, folder: Path) -> Path:
@@ -21,8 +21,9 @@ def draw_curves(metrics: pd.DataFrame, folder: Path) -> Path:
             axes.plot(part["epoch"], part["mean"], label=label, **line)
             axes.fill_between(part["epoch"], part["low"], part["high"], color=line["color"], alpha=0.12, linewidth=0)
         axes.set_xlabel("epoch")
+        integer_ticks(axes)
     left.set_ylabel("training loss (nats)")
     right.set_ylabel("validation top-1 (%)")
-    right.set_ylim(top=100.5)
-    legend_below(figure, left)
+    right.set_ylim(max(0.0, right.get_ylim()[0]), 101)
+    legend_above(figure, left)
     return save(figure, folder, "curves", f"{seeds_caption(metrics)}; bands: 95 % over seeds")

@@ -10,19 +10,26 @@ from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.results import Run
 
 
+def shared_folder(labels: Iterable[str]) -> str:
+    """``quickstart/`` where every label begins with it, else nothing."""
+    folders = {label.partition(" ")[0].rpartition("/")[0] for label in labels}
+    return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
+
+
 def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
     """All rows of ``table`` (``metrics.csv``, say) with ``label``, ``mechanism`` and ``run_seed`` columns.
 
-    Of several runs with one label and seed, the newest counts.
+    Labels lose the folder that all of them share. Of several runs with one label and seed, the newest counts.
     """
     newest = {(run.label, run.seed): run for run in sorted(runs, key=lambda run: str(run.manifest["start"]))}
     parts = []
+    folder = shared_folder(label for label, _ in newest)
     for (label, seed), run in newest.items():
         path = run.folder / table
         if path.exists():
             rows = pd.read_csv(path)
             mechanism = run.manifest.get("mechanism", label)
-            parts.append(rows.assign(label=label, mechanism=mechanism, run_seed=seed))
+            parts.append(rows.assign(label=label.removeprefix(folder), mechanism=mechanism, run_seed=seed))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 

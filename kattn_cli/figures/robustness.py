@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.figures.frames import over_seeds, seeds_caption
-from kattn_cli.figures.style import Palette, legend_below, panels, save
+from kattn_cli.figures.style import Palette, integer_ticks, legend_above, panels, save
 
 
 def draw_robustness(attacks: pd.DataFrame, folder: Path) -> Path:
@@ -29,8 +29,9 @@ def draw_robustness(attacks: pd.DataFrame, folder: Path) -> Path:
         axes.set_title(name.upper() if name != "noise" else "uniform noise", fontsize=9)
         axes.set_xlabel("ε (1/255 of the pixel range, ℓ∞)")
         axes.set_ylim(-2, 102)
+        integer_ticks(axes)
     axes_row[0].set_ylabel("test top-1 (%)")
-    legend_below(figure, axes_row[0])
+    legend_above(figure, axes_row[0])
     images = ", ".join(map(str, sorted(attacks["images"].unique())))
     caption = f"{seeds_caption(attacks)}; {images} test images; bands: 95 % (Student-t over seeds, Wilson for one)"
     return save(figure, folder, "robustness", caption)

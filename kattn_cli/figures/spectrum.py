@@ -7,13 +7,13 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.figures.frames import seeds_caption
-from kattn_cli.figures.style import Palette, legend_below, panels, save
+from kattn_cli.figures.style import Palette, integer_ticks, legend_above, panels, save
 
 
 def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
     """One panel a layer; mean over heads and seeds, the band one standard deviation of them."""
     layers = sorted(spectra["layer"].unique())
-    figure, axes_row = panels(len(layers))
+    figure, axes_row = panels(len(layers), sharey=True)
     palette = Palette()
     handles = None
     for axes, layer in zip(axes_row, layers, strict=True):
@@ -26,13 +26,14 @@ def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
             low, high = mean - deviation, (mean + deviation).clip(upper=1)
             axes.fill_between(mean.index, low, high, color=line["color"], alpha=0.12, linewidth=0)
         axes.set_title(f"layer {layer}", fontsize=9)
-        axes.set_xlabel("singular value, largest first")
+        axes.set_xlabel("index of the singular value")
+        integer_ticks(axes)
         axes.set_ylim(top=1.02)
         if handles is None or len(axes.lines) > len(handles.lines):
             handles = axes
     axes_row[0].set_ylabel("cumulative explained\nvariance (of σ²)")
     if handles is not None:
-        legend_below(figure, handles)
+        legend_above(figure, handles)
     inputs = ", ".join(map(str, sorted(spectra["inputs"].unique())))
     caption = f"{seeds_caption(spectra)}; {inputs} validation images; bands: ± 1 s.d. over heads and seeds"
     return save(figure, folder, "spectrum", caption)

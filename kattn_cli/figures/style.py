@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 COLOURS = {
     "softmax": "#000000",
@@ -56,15 +58,17 @@ class Palette:
         return {"color": colour, "linestyle": DASHES[labels.index(label) % len(DASHES)]}
 
 
-def panels(count: int, width: float = 3.4, height: float = 2.9) -> tuple[Figure, list[Axes]]:
-    """A row of ``count`` panels."""
-    figure, axes = plt.subplots(1, count, figsize=(width * count + 0.4, height), squeeze=False, layout="constrained")
+def panels(count: int, height: float = 2.9, sharey: bool = False) -> tuple[Figure, list[Axes]]:
+    """A row of ``count`` panels; a single one is wider."""
+    width = 5.0 if count == 1 else 3.4 * count + 0.4
+    figure, axes = plt.subplots(1, count, figsize=(width, height), squeeze=False, sharey=sharey, layout="constrained")
     return figure, list(axes[0])
 
 
 def save(figure: Figure, folder: Path, name: str, caption: str) -> Path:
     """Write ``name.pdf`` and ``name.png`` with the caption below in small type; returns the picture's path."""
-    figure.supxlabel(caption, fontsize=6, color="0.4")
+    letters = int(figure.get_figwidth() * 21)
+    figure.supxlabel(textwrap.fill(caption, letters), fontsize=6, color="0.4")
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in ("pdf", "png"):
         figure.savefig(folder / f"{name}.{suffix}")
@@ -72,7 +76,14 @@ def save(figure: Figure, folder: Path, name: str, caption: str) -> Path:
     return folder / f"{name}.png"
 
 
-def legend_below(figure: Figure, axes: Axes) -> None:
+def legend_above(figure: Figure, axes: Axes) -> None:
     """One legend for the whole figure, outside the panels."""
     handles, labels = axes.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 5))
+    letters = max(map(len, labels), default=0) + 8
+    columns = max(1, min(len(labels), int(figure.get_figwidth() * 13 / letters)))
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns)
+
+
+def integer_ticks(axes: Axes) -> None:
+    """Whole numbers on the x axis."""
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -63,6 +63,11 @@ def build_timm(name: str, **sizes: Any) -> VisionTransformer:
     return model
 
 
+def timm_names() -> list[str]:
+    """The names of timm's models that :func:`build_timm` can build."""
+    return sorted(timm.list_models(module="vision_transformer") + timm.list_models(module="deit"))
+
+
 def sequence_length(vit: VisionTransformer) -> int:
     """Tokens that each block sees: patches, class token and registers."""
     return int(vit.patch_embed.num_patches + vit.num_prefix_tokens)

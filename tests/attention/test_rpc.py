@@ -8,7 +8,7 @@ from reference_vectors import check_forward_backward, fill, load, names
 
 from kattn_cli.attention.rpc import RPCAttention
 from kattn_cli.attention.symmetric import SymmetricAttention
-from kattn_cli.kernels.pap import pap, shrink, threshold
+from kattn_cli.kernels.pap import pap, pap_steps, shrink, threshold
 from kattn_cli.kernels.softmax import softmax_attention_naive
 
 THEIRS = {
@@ -76,6 +76,16 @@ def test_paper_threshold_grows_with_the_keys_and_reference_shrinks() -> None:
     k = torch.randn(1, 2, 5, 4)
     torch.testing.assert_close(threshold(10 * k, 1.0, "paper"), 10 * threshold(k, 1.0, "paper"))
     torch.testing.assert_close(threshold(10 * k, 1.0, "reference"), threshold(k, 1.0, "reference") / 10)
+
+
+def test_share_of_sparse_entries_that_the_readme_states() -> None:
+    """Random keys of ViT size, λ = 4: none in the first iteration of the paper's pursuit, about 2 % in the fourth."""
+    torch.manual_seed(0)
+    k, v = torch.randn(2, 4, 3, 197, 64)
+    steps = pap_steps(k, v, iterations=4, lambda_=4.0, convention="paper")
+    shares = [(sparse != 0).double().mean().item() for _, sparse, _ in steps]
+    assert shares[0] == 0
+    assert 0.01 < shares[3] < 0.03
 
 
 def test_residuals_are_those_of_the_pursuit() -> None:

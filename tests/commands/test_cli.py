@@ -111,7 +111,7 @@ def test_eval_attack_spectrum_plot(results: Path, capfd: pytest.CaptureFixture[s
         assert str(run / "figures" / f"{name}.png") in out
         assert (run / "figures" / f"{name}.pdf").stat().st_size > 5000
     assert pd.read_csv(run / "figures" / "comparison.csv")["quantity"].tolist() == [
-        "parameters",
+        "params",
         "clean",
         "pgd 8/255",
         "pgd 230/255",

@@ -41,7 +41,7 @@ def test_intervals_over_seeds(tmp_path: Path) -> None:
 def test_comparison(tmp_path: Path) -> None:
     runs = [make_run(tmp_path, "a", seed, top1) for seed, top1 in enumerate([90.0, 94.0])]
     table = comparison(runs).set_index("quantity")  # type: ignore[arg-type]
-    assert table.index.tolist() == ["parameters", "clean", "train s"]
+    assert table.index.tolist() == ["params", "clean", "train s"]
     assert table.loc["clean", "mean"] == 92
     assert table.loc["clean", "half"] == pytest.approx(stats.t.ppf(0.975, 1) * 2)
     assert table.loc["clean", "seeds"] == 2
