@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import stdtrit
 
 Z95 = 1.959963984540054
 
@@ -28,7 +28,7 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, 
     data = np.asarray(values, dtype=float)
     if data.size < 2:
         return float(data.mean()), math.nan
-    quantile = stats.t.ppf((1 + level) / 2, data.size - 1)
+    quantile = stdtrit(data.size - 1, (1 + level) / 2)
     return float(data.mean()), float(quantile * data.std(ddof=1) / math.sqrt(data.size))
 
 
