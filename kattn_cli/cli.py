@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import kattn_cli
-from kattn_cli.errors import KattnError, Stopped
+from kattn_cli.errors import KattnError, Stopped, stoppable
 
 if TYPE_CHECKING:
     import torch
@@ -153,7 +153,8 @@ def evaluate(
     from kattn_cli.commands.eval import evaluate_runs
     from kattn_cli.console import console
 
-    rows = evaluate_runs(chosen, where, checkpoint.value, split)  # type: ignore[arg-type]
+    with stoppable("what was measured so far is in each run's eval.csv"):
+        rows = evaluate_runs(chosen, where, checkpoint.value, split)  # type: ignore[arg-type]
     for run, row in zip(chosen, rows, strict=True):
         interval = f"[{row['top1_low']:.1f}, {row['top1_high']:.1f}]"
         console.print(
@@ -193,15 +194,9 @@ def attack(
     from kattn_cli.commands.attack import attack_runs
     from kattn_cli.commands.comparison import print_comparison
 
-    attack_runs(
-        chosen,
-        asked or list(ATTACKS),
-        budgets,
-        device=where,
-        limit=limit,
-        seed=seed,
-        checkpoint=checkpoint.value,
-    )
+    names = asked or list(ATTACKS)
+    with stoppable("what was measured so far is in each run's attacks.csv"):
+        attack_runs(chosen, names, budgets, device=where, limit=limit, seed=seed, checkpoint=checkpoint.value)
     print_comparison(chosen)
 
 
@@ -222,7 +217,8 @@ def spectrum(
     from kattn_cli.figures.frames import frame
     from kattn_cli.figures.spectrum import draw_spectrum
 
-    written = spectra_of_runs(chosen, device=where, inputs=inputs, checkpoint=checkpoint.value)
+    with stoppable("what was measured so far is in each run's spectrum.csv"):
+        written = spectra_of_runs(chosen, device=where, inputs=inputs, checkpoint=checkpoint.value)
     for run in written:
         console.print(f"{run.folder / 'spectrum.csv'}")
     if written:
@@ -266,7 +262,8 @@ def complexity(
     lengths = tuple(sorted(set(n or [2**k for k in range(6, 12)])))
     grid = Grid(lengths, dim, heads, batch, getattr(torch, dtype.value))
     limit = int(memory * 2**30) if memory else None
-    path = measure_complexity(recipes or [], grid, results=results, device=where, seconds=seconds, limit=limit)
+    with stoppable(f"what was measured so far is under {results / 'complexity'}/"):
+        path = measure_complexity(recipes or [], grid, results=results, device=where, seconds=seconds, limit=limit)
     costs = pd.read_csv(path)
     fitted = exponents(costs)
     fitted.to_csv(path.with_name(f"{path.stem}.exponents.csv"), index=False)
@@ -331,9 +328,6 @@ def main() -> None:
     except Stopped as stop:
         typer.echo(str(stop), err=True)
         sys.exit(stop.code)
-    except KeyboardInterrupt:
-        typer.echo("stopped; what was measured so far is kept", err=True)
-        sys.exit(130)
 
 
 if __name__ == "__main__":

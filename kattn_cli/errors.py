@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class KattnError(Exception):
@@ -12,10 +13,6 @@ class KattnError(Exception):
 
 class RecipeError(KattnError):
     """A recipe that cannot be read, or that asks for something that does not exist."""
-
-
-class DataError(KattnError):
-    """A data set that is missing or does not fit the model."""
 
 
 class RunError(KattnError):
@@ -36,6 +33,15 @@ class Stopped(Exception):
     def __init__(self, message: str, code: int = 130) -> None:
         super().__init__(message)
         self.code = code
+
+
+@contextmanager
+def stoppable(kept: str) -> Iterator[None]:
+    """Turn Ctrl-C into :class:`Stopped`, which says what was ``kept``."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped(f"Stopped; {kept}") from None
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

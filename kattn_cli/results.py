@@ -60,7 +60,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """``waiting``, ``running``, ``finished``, ``interrupted``, ``failed``; ``died`` where its process is gone."""
+        """``running``, ``finished``, ``interrupted``, ``failed``; ``died`` where its process is gone."""
         manifest = self.manifest
         status = str(manifest["status"])
         if status == "running" and manifest.get("host") == socket.gethostname() and not _alive(manifest.get("pid")):

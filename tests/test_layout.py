@@ -75,6 +75,12 @@ def test_help_imports_nothing_heavy() -> None:
     assert not heavy & loaded_by(code)
 
 
+def test_no_command_shows_the_help() -> None:
+    done = subprocess.run([sys.executable, "-m", "kattn_cli"], capture_output=True, text=True, check=False)
+    assert "Usage:" in done.stdout + done.stderr
+    assert "Begin with:" in done.stdout + done.stderr
+
+
 def test_recipes_results_and_figures_do_not_import_torch() -> None:
     code = "import kattn_cli.recipe, kattn_cli.results, kattn_cli.commands.plot"
     assert "torch" not in loaded_by(code)

@@ -58,7 +58,7 @@ def attack_runs(
                 logits = torch.cat([opened.model(images) for images, _ in batches(split, BATCH)])
             clean = 100 * topk_correct(logits, split.labels, 1).double().mean().item()
             plan = [(name, epsilon) for name in attacks for epsilon in epsilons]
-            task = bar.add_task(f"{run.label} · seed {run.seed}", total=len(plan), count="", note="")
+            task = bar.add_task(f"{run.label}/{run.seed}", total=len(plan), count="", note="")
             for number, (name, epsilon) in enumerate(plan, 1):
                 row = {**_measure(opened, name, split, epsilon, seed), "clean_top1": clean}
                 replace_rows(run.folder / ATTACKS_CSV, [row], KEY)

@@ -12,24 +12,41 @@ from kattn_cli.console import console
 from kattn_cli.figures.comparison import comparison
 from kattn_cli.results import Run
 
+MOST_COLUMNS = 7
+"""Quantities that fit beside each other; with more, they stand below each other and the runs side by side."""
+
 
 def print_comparison(runs: Sequence[Run]) -> pd.DataFrame:
     """Print mean ± half width of the 95 % Student-t interval over seeds; returns the tidy table."""
     table = comparison(runs)
-    quantities = list(dict.fromkeys(table["quantity"]))
-    shown = Table(box=None, padding=(0, 2, 0, 0))
-    shown.add_column("run", no_wrap=True)
-    for quantity in quantities:
-        shown.add_column(quantity, justify="right", no_wrap=True)
-    shown.add_column("seeds", justify="right", no_wrap=True)
-    for label, part in table.groupby("label", sort=False):
-        columns = zip(part["quantity"], part["mean"], part["half"], strict=True)
-        cells = {quantity: _cell(quantity, mean, half) for quantity, mean, half in columns}
-        shown.add_row(str(label), *(cells.get(quantity, "") for quantity in quantities), str(part["seeds"].max()))
+    cells = {
+        (label, quantity): _cell(quantity, mean, half)
+        for label, quantity, mean, half in zip(
+            table["label"], table["quantity"], table["mean"], table["half"], strict=True
+        )
+    }
+    seeds = table.groupby("label", sort=False)["seeds"].max()
+    cells |= {(label, "seeds"): str(count) for label, count in seeds.items()}
+    labels, quantities = (list(dict.fromkeys(part)) for part in zip(*cells, strict=True))
     console.print("\nTop-1 on the test set in %, mean ± half of the 95 % interval over seeds\n")
-    console.print(shown)
+    if len(quantities) <= MOST_COLUMNS:
+        console.print(
+            _table("run", quantities, [[one, *(cells.get((one, q), "") for q in quantities)] for one in labels])
+        )
+    else:
+        console.print(_table("", labels, [[q, *(cells.get((one, q), "") for one in labels)] for q in quantities]))
     console.print()
     return table
+
+
+def _table(corner: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    shown = Table(box=None, padding=(0, 2, 0, 0))
+    shown.add_column(corner, no_wrap=True)
+    for column in columns:
+        shown.add_column(column, justify="right", overflow="fold")
+    for row in rows:
+        shown.add_row(*row)
+    return shown
 
 
 def _cell(quantity: str, mean: float, half: float) -> str:

@@ -59,6 +59,7 @@ def measure_complexity(
         "dtype": str(grid.dtype),
         "seconds": seconds,
     }
+    _write_manifest(path, {**record, "settings": settings})
     with progress_bar("size") as bar:
         total = len(mechanisms) * len(PASSES) * len(grid.lengths)
         task = bar.add_task("complexity", total=total, count="", note="")
@@ -72,8 +73,12 @@ def measure_complexity(
                     append_rows(path, [row])
                     done = bar.tasks[0].completed + 1
                     bar.update(task, completed=done, count=f"{int(done)}/{total}")
-    write_text(path.with_suffix(".json"), json.dumps({**record, "settings": settings, "end": now()}, indent=2) + "\n")
+    _write_manifest(path, {**record, "settings": settings, "end": now()})
     return path
+
+
+def _write_manifest(path: Path, manifest: dict[str, Any]) -> None:
+    write_text(path.with_suffix(".json"), json.dumps(manifest, indent=2) + "\n")
 
 
 def _mechanisms(references: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -8,16 +8,10 @@ from pathlib import Path
 from kattn_cli.commands.comparison import print_comparison
 from kattn_cli.errors import RunError
 from kattn_cli.figures.curves import draw_curves
-from kattn_cli.figures.frames import frame
+from kattn_cli.figures.frames import attack_frame, frame
 from kattn_cli.figures.robustness import draw_robustness
 from kattn_cli.figures.spectrum import draw_spectrum
 from kattn_cli.results import Run
-
-DRAWN = {
-    "metrics.csv": draw_curves,
-    "attacks.csv": draw_robustness,
-    "spectrum.csv": draw_spectrum,
-}
 
 
 def plot_runs(runs: Sequence[Run], folder: Path) -> list[Path]:
@@ -26,11 +20,12 @@ def plot_runs(runs: Sequence[Run], folder: Path) -> list[Path]:
     Raises:
         RunError: if the runs have no tables to draw.
     """
-    pictures = []
-    for table, draw in DRAWN.items():
-        data = frame(runs, table)
-        if not data.empty:
-            pictures.append(draw(data, folder))
+    drawn = [
+        (draw_curves, frame(runs, "metrics.csv")),
+        (draw_robustness, attack_frame(runs)),
+        (draw_spectrum, frame(runs, "spectrum.csv")),
+    ]
+    pictures = [draw(data, folder) for draw, data in drawn if not data.empty]
     if not pictures:
         raise RunError(f"{', '.join(str(run.folder) for run in runs)}: has no tables to draw yet")
     print_comparison(runs).to_csv(folder / "comparison.csv", index=False)

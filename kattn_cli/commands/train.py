@@ -4,25 +4,41 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from rich.progress import Progress as RichProgress
+from rich.progress import TaskID
 
 from kattn_cli.commands import recipes
 from kattn_cli.commands.loading import build, data_of, identity
 from kattn_cli.commands.parallel import in_parallel
 from kattn_cli.console import console, progress_bar
 from kattn_cli.device import device_name
-from kattn_cli.errors import KattnError, Stopped
+from kattn_cli.errors import KattnError, RunError, Stopped
 from kattn_cli.provenance import provenance
 from kattn_cli.recipe import Recipe, find_recipes
-from kattn_cli.results import Run, all_runs, append_rows, create_run, read_rows, write_rows
-from kattn_cli.training.checkpoint import load_state, save_state, save_weights, weights_path
+from kattn_cli.results import MANIFEST, RECIPE, Run, all_runs, append_rows, create_run, read_rows, write_rows
+from kattn_cli.training.checkpoint import FOLDER, STATE, load_state, save_state, save_weights, weights_path
 from kattn_cli.training.loop import Hooks, Interrupted, Progress, Trainer, Update
 from kattn_cli.training.seed import Stream, seed_torch
 
 METRICS_CSV = "metrics.csv"
+SHOWN_EVERY = 10
+"""Steps between two looks at the loss, each of which waits for the device."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One training to be done: what a worker needs to know."""
+
+    recipe: Recipe
+    overrides: tuple[str, ...]
+    results: Path
+    device: torch.device
+    resumed: Run | None
 
 
 def train(
@@ -37,73 +53,79 @@ def train(
 ) -> list[Run]:
     """Train every recipe with every seed (by default the recipe's own), ``jobs`` at a time.
 
-    All recipes are read before any work, so a fault of one stops all. Returns the runs in the recipes' order.
+    All recipes are read before any work, so a fault of one stops all. Returns the runs as they finished.
     """
     paths = [path for reference in references for path in find_recipes(reference)]
     per_seed = [[f"seed={seed}"] for seed in seeds] or [[]]
-    loaded = [recipes.load(path, [*overrides, *seed]) for path in paths for seed in per_seed]
-    tasks = [(_run_for(recipe, overrides, results, device, resume), recipe, device) for recipe in loaded]
+    plan = []
+    for path in paths:
+        for seed in per_seed:
+            recipe = recipes.load(path, [*overrides, *seed])
+            resumed = _unfinished(recipe, path, results) if resume else None
+            plan.append(Job(recipe, tuple(overrides), results, device, resumed))
     if jobs == 1:
         with progress_bar("epoch") as bar:
-            for task in tasks:
-                _train_one(*task, bar)
-    else:
-        with progress_bar("run") as bar:
-            overall = bar.add_task(f"{jobs} at a time", total=len(tasks), count=f"0/{len(tasks)}", note="")
-            for done, note in enumerate(in_parallel(_train_quietly, tasks, jobs), 1):
-                bar.console.print(note)
-                bar.update(overall, completed=done, count=f"{done}/{len(tasks)}")
-    return [run for run, _, _ in tasks]
+            return [_train_one(job, bar) for job in plan]
+    runs = []
+    with progress_bar("run") as bar:
+        overall = bar.add_task(f"{jobs} at a time", total=len(plan), count=f"0/{len(plan)}", note="")
+        for run in in_parallel(_train_quietly, [(job,) for job in plan], jobs):
+            runs.append(run)
+            done = run.manifest
+            console.print(
+                f"{run.folder}: {done['train_seconds']:.0f} s, validation top-1 {done['best_validation_top1']:.1f}"
+            )
+            bar.update(overall, completed=len(runs), count=f"{len(runs)}/{len(plan)}")
+    return runs
 
 
-def _train_quietly(run: Run, recipe: Recipe, device: torch.device) -> str:
-    """Train without a bar; returns a line that says how it went."""
+def _train_quietly(job: Job) -> Run:
+    """In a worker: train without a bar."""
     console.quiet = True
     with progress_bar("epoch") as bar:
-        _train_one(run, recipe, device, bar)
-    done = run.manifest
-    return (
-        f"{recipe.name} · seed {recipe.seed}: {recipe.train.epochs} epochs in {done['train_seconds']:.0f} s, "
-        f"best validation top-1 {done['best_validation_top1']:.1f}"
-    )
+        return _train_one(job, bar)
 
 
-def _run_for(recipe: Recipe, overrides: Sequence[str], results: Path, device: torch.device, resume: bool) -> Run:
-    unfinished = _unfinished(recipe, results) if resume else None
-    return unfinished or _new_run(recipe, overrides, results, device)
+def _unfinished(recipe: Recipe, path: Path, results: Path) -> Run | None:
+    """The run whose recipe ``path`` is, or the newest run of this very recipe that was begun and not finished.
 
-
-def _new_run(recipe: Recipe, overrides: Sequence[str], results: Path, device: torch.device) -> Run:
-    manifest = {
-        "status": "waiting",
-        "overrides": list(overrides),
-        "mechanism": recipe.attention.characteristic,
-        **provenance(device_name(device)),
-    }
-    return create_run(results, recipe.name, recipe.seed, recipe.to_yaml(), manifest)
-
-
-def _unfinished(recipe: Recipe, results: Path) -> Run | None:
-    """The newest run of this very recipe that was begun and not finished."""
+    Raises:
+        RunError: if ``path`` belongs to a run that has nothing left to do, or is being trained.
+    """
+    if (path.parent / MANIFEST).is_file():
+        named = Run(path.parent)
+        if named.status in ("finished", "running"):
+            raise RunError(f"{named.folder}: is {named.status}; there is nothing to resume")
+        return named
     folder = results / recipe.name
     for run in reversed(all_runs(folder) if folder.is_dir() else []):
-        same = (run.folder / "recipe.yaml").read_text(encoding="utf-8") == recipe.to_yaml()
+        same = (run.folder / RECIPE).read_text(encoding="utf-8") == recipe.to_yaml()
         if same and run.status not in ("finished", "running"):
             return run
     return None
 
 
-def _train_one(run: Run, recipe: Recipe, device: torch.device, bar: Any) -> None:
+def _new_run(job: Job) -> Run:
+    manifest = {
+        "status": "running",
+        "overrides": list(job.overrides),
+        "mechanism": job.recipe.attention.characteristic,
+        **provenance(device_name(job.device)),
+    }
+    return create_run(job.results, job.recipe.name, job.recipe.seed, job.recipe.to_yaml(), manifest)
+
+
+def _train_one(job: Job, bar: RichProgress) -> Run:
+    run = job.resumed or _new_run(job)
     run.begin(threads=torch.get_num_threads())
-    label = f"{recipe.name} · seed {recipe.seed}"
-    task = bar.add_task(label, total=None, count="", note="")
+    recipe = job.recipe
+    task = bar.add_task(f"{recipe.name}/{recipe.seed}", total=None, count="", note="")
     try:
         seed_torch(recipe.seed, Stream.INITIALISATION)
         data = data_of(recipe)
-        model = build(recipe, data).to(device)
-        hooks = _hooks(run, recipe, model, bar, task)
-        trainer = Trainer(model, data, recipe.train, recipe.seed, hooks)
-        if (run.folder / "checkpoints" / "resume.pt").is_file():
+        model = build(recipe, data).to(job.device)
+        trainer = Trainer(model, data, recipe.train, recipe.seed, _hooks(run, recipe, model, bar, task))
+        if (run.folder / FOLDER / STATE).is_file():
             _restore(trainer, run)
         bar.update(task, total=trainer.steps, completed=trainer.progress.step)
         done = trainer.run()
@@ -125,6 +147,7 @@ def _train_one(run: Run, recipe: Recipe, device: torch.device, bar: Any) -> None
         raise
     parameters = sum(parameter.numel() for parameter in model.parameters())
     run.end("finished", parameters=parameters, **_summary(done))
+    return run
 
 
 def _summary(done: Progress) -> dict[str, Any]:
@@ -146,18 +169,13 @@ def _restore(trainer: Trainer, run: Run) -> None:
     console.print(f"{run.folder}: going on from step {step:,} of {trainer.steps:,}; the recipe is unchanged")
 
 
-def _hooks(run: Run, recipe: Recipe, model: torch.nn.Module, bar: Any, task: Any) -> Hooks:
+def _hooks(run: Run, recipe: Recipe, model: torch.nn.Module, bar: RichProgress, task: TaskID) -> Hooks:
     def on_step(update: Update) -> None:
-        if bar.disable:
+        if bar.disable or update.step % SHOWN_EVERY:
             return
-        due = update.step % 10 == 0
-        if not due:
-            bar.update(task, completed=update.step)
-            return
-        top1 = "" if update.validation_top1 is None else f"val top-1 {update.validation_top1:5.1f}  "
-        note = f"loss {update.loss.item():5.2f}  {top1}{update.images_per_second:7,.0f} img/s"
-        count = f"{update.epoch}/{recipe.train.epochs}"
-        bar.update(task, completed=update.step, count=count, note=note)
+        top1 = "" if update.validation_top1 is None else f"val {update.validation_top1:.1f} "
+        note = f"loss {update.loss.item():.2f} {top1}{update.images_per_second:,.0f} img/s"
+        bar.update(task, completed=update.step, count=f"{update.epoch}/{recipe.train.epochs}", note=note)
 
     def save(which: str, state: dict[str, Any]) -> None:
         save_weights(weights_path(run.folder, which), model, identity(recipe), step=state["progress"]["step"])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from kattn_cli.analysis.statistics import mean_interval
-from kattn_cli.figures.frames import frame, shared_folder
+from kattn_cli.figures.frames import attack_frame, frame, shared_folder
 from kattn_cli.results import Run
 
 
@@ -42,7 +42,8 @@ def _fact(runs: Sequence[Run], quantity: str, key: str) -> pd.DataFrame:
 def _clean(runs: Sequence[Run]) -> pd.DataFrame:
     """From ``kattn eval`` where it was run, else from ``kattn attack``, on the images that it saw."""
     parts = []
-    if not (attacked := frame(runs, "attacks.csv")).empty:
+    if not (attacked := attack_frame(runs)).empty:
+        attacked = attacked.sort_values("images", kind="stable")
         parts.append(attacked.assign(value=attacked["clean_top1"]))
     if not (evaluated := frame(runs, "eval.csv")).empty:
         parts.append(evaluated[evaluated["split"] == "test"].assign(value=evaluated["top1"]))
@@ -52,7 +53,7 @@ def _clean(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _attacked(runs: Sequence[Run]) -> pd.DataFrame:
-    table = frame(runs, "attacks.csv")
+    table = attack_frame(runs)
     if table.empty:
         return table
     names = [

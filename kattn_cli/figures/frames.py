@@ -33,6 +33,18 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
+def attack_frame(runs: Iterable[Run]) -> pd.DataFrame:
+    """The rows of ``attacks.csv``, one for each label, seed, attack and ε: the one over the most images, then the last.
+
+    So a quick look with ``--limit`` never mixes with the whole test set.
+    """
+    table = frame(runs, "attacks.csv")
+    if table.empty:
+        return table
+    by_images = table.sort_values("images", kind="stable")
+    return by_images.drop_duplicates(["label", "run_seed", "attack", "epsilon"], keep="last").sort_index()
+
+
 def seeds_caption(data: pd.DataFrame) -> str:
     """``softmax: seeds 0, 1, 2; rpc: seeds 0, 1, 2``, or the seeds once where all labels share them."""
     seeds = {

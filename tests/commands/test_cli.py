@@ -278,7 +278,7 @@ def test_several_at_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
     at = ("--results", tmp_path / "results", "--device", "cpu")
     code, out, _ = run_main(capfd, "train", recipe, "--seed", "0", "--seed", "1", "--jobs", "2", *at)
     assert code == 0
-    assert "tiny · seed 1: 2 epochs in" in out
+    assert f"{tmp_path / 'results' / 'tiny' / '1'}: " in out
     for seed in (0, 1):
         manifest = json.loads((tmp_path / "results" / "tiny" / str(seed) / "manifest.json").read_text())
         assert (manifest["status"], manifest["seed"]) == ("finished", seed)
@@ -317,6 +317,13 @@ def test_ctrl_c_keeps_the_run_and_leaves_with_130(jobs: str, tmp_path: Path, cap
     assert run_main(capfd, "eval", "long", "--checkpoint", "last", *at)[0] == 0
 
 
+def test_resume_refuses_a_run_that_is_finished(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = results / "tiny" / "0"
+    code, _, err = run_main(capfd, "train", run, "--resume", "--results", results, "--device", "cpu")
+    assert code == 2
+    assert err.strip() == f"{run}: is finished; there is nothing to resume"
+
+
 def test_resume_goes_on_with_the_same_run(tmp_path: Path) -> None:
     process = start_training(tmp_path)
     run = tmp_path / "results" / "long" / "0"
@@ -324,6 +331,7 @@ def test_resume_goes_on_with_the_same_run(tmp_path: Path) -> None:
     process.kill()
     process.wait()
     rows = len((run / "metrics.csv").read_text().splitlines())
+    assert json.loads((run / "manifest.json").read_text())["status"] == "running"
     resumed = start_training(tmp_path, "--resume")
     wait_for(run / "metrics.csv", f"\n{rows // 2 + 5},", resumed)
     resumed.send_signal(signal.SIGINT)

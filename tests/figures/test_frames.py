@@ -10,7 +10,7 @@ from scipy import stats
 
 from kattn_cli.figures.comparison import comparison, epsilon_text
 from kattn_cli.figures.complexity import exponents
-from kattn_cli.figures.frames import frame, over_seeds, seeds_caption
+from kattn_cli.figures.frames import attack_frame, frame, over_seeds, seeds_caption
 from kattn_cli.figures.style import COLOURS, Palette
 from kattn_cli.results import create_run, write_rows
 
@@ -45,6 +45,19 @@ def test_comparison(tmp_path: Path) -> None:
     assert table.loc["clean", "mean"] == 92
     assert table.loc["clean", "half"] == pytest.approx(stats.t.ppf(0.975, 1) * 2)
     assert table.loc["clean", "seeds"] == 2
+
+
+def test_a_quick_look_never_mixes_with_the_whole_test_set(tmp_path: Path) -> None:
+    run = create_run(tmp_path, "a", 0, "", {"status": "finished", "start": "2026-01-01"})
+    shared = {"attack": "pgd", "epsilon": 4 / 255}
+    rows = [
+        {**shared, "images": 355, "top1": 80.0, "clean_top1": 97.0},
+        {**shared, "images": 10, "top1": 50.0, "clean_top1": 90.0},
+    ]
+    write_rows(run.folder / "attacks.csv", rows)
+    assert attack_frame([run])["top1"].tolist() == [80.0]
+    table = comparison([run]).set_index("quantity")
+    assert table["mean"].to_dict() == {"clean": 97.0, "pgd 4/255": 80.0}
 
 
 def test_captions_and_names() -> None:
