@@ -96,7 +96,7 @@ def test_tables(tmp_path: Path) -> None:
     replace_rows(path, [{"attack": "pgd", "epsilon": 1 / 255, "top1": 91.0}], ("attack", "epsilon"))
     table = pd.read_csv(path)
     assert table["top1"].tolist() == [80.0, 91.0]
-    assert table["epsilon"].tolist() == [2 / 255, 1 / 255]
+    assert table["epsilon"].tolist() == pytest.approx([2 / 255, 1 / 255], rel=1e-12)
     write_rows(path, [{"a": "x,y"}])
     assert read_rows(path) == [{"a": "x,y"}]
     assert read_rows(tmp_path / "none.csv") == []

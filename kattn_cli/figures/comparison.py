@@ -22,7 +22,8 @@ def comparison(runs: Sequence[Run]) -> pd.DataFrame:
         _attacked(runs),
         _fact(runs, "train s", "train_seconds"),
     ]
-    values = pd.concat([part for part in parts if len(part)], ignore_index=True).dropna(subset="value")
+    known = [part.dropna(subset="value") for part in parts if len(part)]
+    values = pd.concat([part for part in known if len(part)], ignore_index=True)
     rows = []
     for (label, quantity), part in values.groupby(["label", "quantity"], sort=False):
         mean, half = mean_interval(part["value"].tolist())

@@ -10,12 +10,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 from conftest import TINY
 
 import kattn_cli
+from kattn_cli.figures.comparison import epsilon_text
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
 CLEAN_COMMANDS = ["train", "eval", "attack", "spectrum", "complexity", "plot", "list"]
@@ -72,6 +74,12 @@ def test_a_run_holds_what_it_should(trained: Path) -> None:
     assert "convention: paper" in (run / "recipe.yaml").read_text()
 
 
+def by_budget(run: Path) -> Any:
+    """The rows of ``attacks.csv`` by attack and ε as text."""
+    table = pd.read_csv(run / "attacks.csv")
+    return table.assign(epsilon=table["epsilon"].map(epsilon_text)).set_index(["attack", "epsilon"])
+
+
 def test_eval_attack_spectrum_plot(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
     at = ("--results", results, "--device", "cpu")
     code, out, _ = run_main(capfd, "eval", *at)
@@ -86,17 +94,17 @@ def test_eval_attack_spectrum_plot(results: Path, capfd: pytest.CaptureFixture[s
     code, out, _ = run_main(capfd, "attack", "tiny", "--pgd", "--noise", "--epsilon", "8/255", "--epsilon", "0.9", *at)
     assert code == 0
     assert "8/255" in out
-    table = pd.read_csv(run / "attacks.csv").set_index(["attack", "epsilon"])
+    table = by_budget(run)
     assert len(table) == 4
     assert (table["clean_top1"] == row["top1"]).all()
-    assert table.loc[("pgd", 8 / 255), "top1"] <= table.loc[("noise", 8 / 255), "top1"]
-    assert table.loc[("pgd", 0.9), "top1"] == 0
+    assert table.loc[("pgd", "8/255"), "top1"] <= table.loc[("noise", "8/255"), "top1"]
+    assert table.loc[("pgd", "230/255"), "top1"] == 0
     assert (table["epsilon_units"] == "pixels in [0, 1]").all()
 
     run_main(capfd, "attack", "tiny", "--pgd", "--epsilon", "8/255", *at)
-    again = pd.read_csv(run / "attacks.csv").set_index(["attack", "epsilon"])
+    again = by_budget(run)
     assert len(again) == 4
-    assert again.loc[("pgd", 8 / 255), "top1"] == table.loc[("pgd", 8 / 255), "top1"]
+    assert again.loc[("pgd", "8/255"), "top1"] == table.loc[("pgd", "8/255"), "top1"]
 
     code, _, _ = run_main(capfd, "spectrum", *at, "--inputs", "5")
     assert code == 0
