@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import kattn_cli
+from kattn_cli.cli_options import (
+    Checkpoint,
+    CheckpointOption,
+    DeviceOption,
+    DType,
+    Kind,
+    QuietOption,
+    ResultsOption,
+    Runs,
+    fraction,
+)
 from kattn_cli.errors import KattnError, Stopped, stoppable
 
 if TYPE_CHECKING:
@@ -27,43 +36,6 @@ app = typer.Typer(
 )
 
 
-class Kind(str, Enum):
-    """What ``kattn list`` can list."""
-
-    attention = "attention"
-    data = "data"
-    models = "models"
-    attacks = "attacks"
-    recipes = "recipes"
-    runs = "runs"
-
-
-class Checkpoint(str, Enum):
-    """Which weights of a run."""
-
-    best = "best"
-    last = "last"
-
-
-class DType(str, Enum):
-    """The precision of a measurement."""
-
-    float32 = "float32"
-    bfloat16 = "bfloat16"
-
-
-Runs = Annotated[
-    list[str] | None,
-    typer.Argument(
-        help="Runs: folders, or names under the results folder. [default: the newest run]", show_default=False
-    ),
-]
-DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:INDEX.")]
-ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-CheckpointOption = Annotated[Checkpoint, typer.Option(help="The weights to use; best is chosen on validation.")]
-
-
 def _version(asked: bool) -> None:
     if asked:
         typer.echo(f"kattn {kattn_cli.__version__}")
@@ -77,17 +49,6 @@ def root(
     ] = False,
 ) -> None:
     """Options before the subcommand."""
-
-
-def _fraction(text: str) -> float:
-    """``4/255`` or ``0.0157``."""
-    try:
-        value = float(Fraction(text))
-    except (ValueError, ZeroDivisionError):
-        raise typer.BadParameter(f'"{text}" is not a number or a fraction such as 4/255') from None
-    if not 0 < value <= 1:
-        raise typer.BadParameter(f"{text} is not in (0, 1]; pixels run from 0 to 1")
-    return value
 
 
 def _start(quiet: bool, device: str) -> torch.device:
@@ -187,7 +148,7 @@ def attack(
 ) -> None:
     """Accuracy on the test set under attack (all three attacks if none is named)."""
     asked = [name for name, wanted in (("pgd", pgd), ("fgsm", fgsm), ("noise", noise)) if wanted]
-    budgets = [_fraction(text) for text in epsilon or [f"{i}/255" for i in range(1, 7)]]
+    budgets = [fraction(text) for text in epsilon or [f"{i}/255" for i in range(1, 7)]]
     chosen = _runs(results, runs, quiet)
     where = _start(quiet, device)
     from kattn_cli.attacks import ATTACKS

@@ -27,7 +27,8 @@ ABOVE = {
     "training": ["attacks", "commands", "results"],
     "figures": ["attention", "models", "data", "training", "attacks", "commands"],
 }
-WITHOUT_TORCH = ["errors", "strict_yaml", "recipe", "recipe_faults", "results", "provenance", "figures", "cli"]
+WITHOUT_TORCH = ["errors", "strict_yaml", "recipe", "recipe_faults", "recipe_files", "results", "provenance"]
+WITHOUT_TORCH += ["figures", "cli", "cli_options"]
 
 
 def files(room: str) -> list[Path]:

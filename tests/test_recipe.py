@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from kattn_cli.commands.recipes import load
 from kattn_cli.errors import RecipeError
-from kattn_cli.recipe import Attention, Mechanism, TimmModel, Vit, find_recipes, load_recipe, shipped_recipes
+from kattn_cli.recipe import Attention, Mechanism, TimmModel, Vit, load_recipe
+from kattn_cli.recipe_files import find_recipes, shipped_recipes
 
 SOUND = """\
 name: sound

@@ -18,7 +18,7 @@ from kattn_cli.commands import recipes
 from kattn_cli.console import progress_bar
 from kattn_cli.device import device_name
 from kattn_cli.provenance import now, provenance
-from kattn_cli.recipe import find_recipes
+from kattn_cli.recipe_files import find_recipes
 from kattn_cli.results import append_rows, write_text
 from kattn_cli.training.seed import Stream, seed_torch
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from kattn_cli.recipe import find_recipes, recipes_folder, shipped_recipes
+from kattn_cli.recipe_files import find_recipes, recipes_folder, shipped_recipes
 from kattn_cli.results import all_runs
 
 Rows = Iterable[tuple[str, ...]]
