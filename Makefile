@@ -45,7 +45,8 @@ $(VENV)/.installed-test: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.installed
 
 constraints: $(VENV)/.installed-test
-	$(BIN)/python -m pip freeze --exclude-editable > constraints.txt
+	@echo "# An exact set-up that passed the tests: $$($(BIN)/python -V), $$(uname -sm). Made by: make constraints" > constraints.txt
+	$(BIN)/python -m pip freeze --exclude-editable >> constraints.txt
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -212,6 +213,7 @@ def complexity(
     """Time, peak memory and operations of each mechanism as N grows."""
     if dim % heads:
         raise KattnError(f"--heads {heads} does not divide --dim {dim}")
+    os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is imported; else its profiler chatters
     where = _start(quiet, device)
     import pandas as pd
     import torch

@@ -77,7 +77,7 @@ class Run:
 
     def end(self, status: str, **changes: Any) -> None:
         """Mark the run as over."""
-        self.update(status=status, end=now(), pid=None, **changes)
+        self.update(status=status, end=now(), pid=None, host=None, **changes)
 
     def add_measurement(self, record: Mapping[str, Any]) -> None:
         """Note in the manifest that a later command measured this run."""

@@ -172,7 +172,7 @@ def _restore(trainer: Trainer, run: Run) -> None:
 
 def _hooks(run: Run, recipe: Recipe, model: torch.nn.Module, bar: RichProgress, task: TaskID) -> Hooks:
     def on_step(update: Update) -> None:
-        if bar.disable or update.step % SHOWN_EVERY:
+        if bar.disable or (update.step % SHOWN_EVERY and update.step != update.steps):
             return
         top1 = "" if update.validation_top1 is None else f"val {update.validation_top1:.1f} "
         note = f"loss {update.loss.item():.2f} {top1}{update.images_per_second:,.0f} img/s"

@@ -33,7 +33,7 @@ def draw_complexity(costs: pd.DataFrame, folder: Path, name: str) -> Path:
     palette = Palette()
     for axes, (quantity, title) in zip(axes_row, QUANTITIES.items(), strict=True):
         for attention, part in rows.groupby("attention", sort=False):
-            label = f"{attention}  ∝ N^{fitted.loc[attention, f'{quantity}_exponent']:.2f}"
+            label = f"{attention}  $\\propto N^{{{fitted.loc[attention, f'{quantity}_exponent']:.2f}}}$"
             line = palette.line(str(attention).partition("#")[0], str(attention))
             axes.plot(part["n"], part[quantity], marker="o", markersize=3, label=label, **line)
         axes.set_xscale("log", base=2)

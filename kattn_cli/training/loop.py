@@ -54,6 +54,7 @@ class Update:
     """What a progress bar shows; ``loss`` is a tensor, so that only a bar that is drawn waits for it."""
 
     step: int
+    steps: int
     epoch: int
     loss: Tensor
     validation_top1: float | None
@@ -136,7 +137,9 @@ class Trainer:
             elapsed = time.perf_counter() - started
             self.progress.step += 1
             self.progress.seconds = before + elapsed
-            self.hooks.on_step(Update(self.progress.step, epoch + 1, loss, self._validation_top1, seen / elapsed))
+            self.hooks.on_step(
+                Update(self.progress.step, self.steps, epoch + 1, loss, self._validation_top1, seen / elapsed)
+            )
             if interruption.signal is not None and position + 1 < self.steps_per_epoch:
                 self.hooks.save("last", self.state())
                 self._stop_if_asked(interruption)
