@@ -213,7 +213,7 @@ def complexity(
     """Time, peak memory and operations of each mechanism as N grows."""
     if dim % heads:
         raise KattnError(f"--heads {heads} does not divide --dim {dim}")
-    os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # read when torch is imported; else its profiler chatters
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # read when torch is imported; else its profiler chatters
     where = _start(quiet, device)
     import pandas as pd
     import torch
