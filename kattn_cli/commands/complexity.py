@@ -11,13 +11,14 @@ from typing import Any
 
 import torch
 
-from kattn_cli.analysis.complexity import PASSES, Cost, OutOfMemory, forward_flops, measure
+from kattn_cli.analysis.complexity import PASSES, Cost, OutOfMemory, Pass, forward_flops, measure
 from kattn_cli.attention import ATTENTIONS
 from kattn_cli.attention.options import build_attention
 from kattn_cli.commands import recipes
 from kattn_cli.console import progress_bar
 from kattn_cli.device import device_name
 from kattn_cli.provenance import now, provenance
+from kattn_cli.recipe import Mechanism
 from kattn_cli.recipe_files import find_recipes
 from kattn_cli.results import append_rows, write_text
 from kattn_cli.training.seed import Stream, seed_torch
@@ -63,12 +64,12 @@ def measure_complexity(
     with progress_bar("size") as bar:
         total = len(mechanisms) * len(PASSES) * len(grid.lengths)
         task = bar.add_task("complexity", total=total, count="", note="")
-        for name, options in mechanisms.items():
+        for label, mechanism in mechanisms.items():
             for what in PASSES:
                 fits = True
                 for n in sorted(grid.lengths):
-                    bar.update(task, note=f"{name} {what} N = {n:,}")
-                    row = _row(name, options, what, n, grid, device, seconds, limit, fits)
+                    bar.update(task, note=f"{label} {what} N = {n:,}")
+                    row = _row(label, mechanism, what, n, grid, device, seconds, limit, fits)
                     fits = fits and row["status"] == "ok"
                     append_rows(path, [row])
                     done = bar.tasks[0].completed + 1
@@ -81,17 +82,19 @@ def _write_manifest(path: Path, manifest: dict[str, Any]) -> None:
     write_text(path.with_suffix(".json"), json.dumps(manifest, indent=2) + "\n")
 
 
-def _mechanisms(references: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """By name; where recipes give one mechanism different options, the later ones are numbered."""
+def _mechanisms(references: Sequence[str]) -> dict[str, Mechanism]:
+    """By label: the mechanism's name; where recipes give one mechanism different options, the later are numbered."""
     if not references:
-        return {name: {} for name in ATTENTIONS}
-    chosen: dict[str, dict[str, Any]] = {}
+        return {name: Mechanism(name=name) for name in ATTENTIONS}
+    chosen: dict[str, Mechanism] = {}
     for path in (path for reference in references for path in find_recipes(reference)):
         recipe = recipes.load(path)
-        for mechanism in [recipe.attention, *recipe.attention.layers.values()]:
-            if chosen.setdefault(mechanism.name, mechanism.options) != mechanism.options:
-                label = next(f"{mechanism.name}#{k}" for k in count(2) if f"{mechanism.name}#{k}" not in chosen)
-                chosen[label] = mechanism.options
+        for one in [recipe.attention, *recipe.attention.layers.values()]:
+            mechanism = Mechanism(name=one.name, **one.options)
+            if mechanism not in chosen.values():
+                name = one.name.rpartition(":")[2]
+                numbered = (name if k == 1 else f"{name}#{k}" for k in count(1))
+                chosen[next(label for label in numbered if label not in chosen)] = mechanism
     return chosen
 
 
@@ -102,9 +105,9 @@ def _new_csv(folder: Path, device: torch.device) -> Path:
 
 
 def _row(
-    name: str,
-    options: dict[str, Any],
-    what: Any,
+    label: str,
+    mechanism: Mechanism,
+    what: Pass,
     n: int,
     grid: Grid,
     device: torch.device,
@@ -113,7 +116,7 @@ def _row(
     may_fit: bool,
 ) -> dict[str, Any]:
     seed_torch(0, Stream.COMPLEXITY, n)
-    module = build_attention(name.partition("#")[0], options, dim=grid.dim, heads=grid.heads, seq_len=n)
+    module = build_attention(mechanism.name, mechanism.options, dim=grid.dim, heads=grid.heads, seq_len=n)
     module = module.to(device, grid.dtype)
     flops, counted = forward_flops(module, n, grid.dim)
     cost, status = None, "out of memory at a smaller size"
@@ -123,7 +126,7 @@ def _row(
         except OutOfMemory:
             status = "out of memory"
     return {
-        "attention": name,
+        "attention": label,
         "pass": what,
         "device": device.type,
         "dtype": str(grid.dtype).removeprefix("torch."),
