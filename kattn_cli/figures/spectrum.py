@@ -28,9 +28,9 @@ def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
         axes.set_title(f"layer {layer}", fontsize=9)
         axes.set_xlabel("index of the singular value")
         integer_ticks(axes)
-        axes.set_ylim(top=1.02)
         if handles is None or len(axes.lines) > len(handles.lines):
             handles = axes
+    axes_row[0].set_ylim(top=1.02)
     axes_row[0].set_ylabel("cumulative explained\nvariance (of σ²)")
     if handles is not None:
         legend_above(figure, handles)
