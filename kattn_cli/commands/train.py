@@ -167,6 +167,8 @@ def _restore(trainer: Trainer, run: Run) -> None:
         write_rows(path, rows)
     else:
         path.unlink(missing_ok=True)
+    resumption = {**provenance(run.manifest["device"]), "step": step}
+    run.update(resumptions=[*run.manifest.get("resumptions", []), resumption])
     console.print(f"{run.folder}: going on from step {step:,} of {trainer.steps:,}; the recipe is unchanged")
 
 

@@ -345,6 +345,9 @@ def test_resume_goes_on_with_the_same_run(tmp_path: Path) -> None:
     resumed.send_signal(signal.SIGINT)
     out, _ = resumed.communicate(timeout=60)
     assert "results/long/0: going on from step" in out
+    (resumption,) = json.loads((run / "manifest.json").read_text())["resumptions"]
+    assert resumption["command"].endswith("--resume")
+    assert f"from step {resumption['step']:,} of" in out
     assert not (tmp_path / "results" / "long" / "0-2").exists()
     table = pd.read_csv(run / "metrics.csv")
     assert table["epoch"].tolist() == sorted(table["epoch"].tolist())
