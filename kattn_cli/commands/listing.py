@@ -68,7 +68,7 @@ def _runs(results: Path) -> Rows:
         manifest = run.manifest
         top1 = manifest.get("best_validation_top1")
         yield (
-            str(run.folder),
+            run.folder.relative_to(results).as_posix(),
             run.status,
             str(manifest["start"])[:16].replace("T", " "),
             "" if top1 is None else f"val top-1 {top1:.1f}",
@@ -93,7 +93,8 @@ def listing(kind: str, results: Path) -> Table:
     captions = {**NOTES, "runs": f"under {results}/", "recipes": f"in {recipes_folder()}"}
     rows = list(_runs(results) if kind == "runs" else LISTS[kind]())
     table = Table(caption=captions.get(kind), show_header=False, caption_justify="left", box=None, padding=(0, 3, 0, 0))
-    table.add_column(no_wrap=True)
+    longest = max((len(row[0]) for row in rows), default=0)
+    table.add_column(overflow="fold", min_width=min(longest, 36))
     for _ in range(max((len(row) for row in rows), default=1) - 1):
         table.add_column(overflow="fold")
     for row in rows:
