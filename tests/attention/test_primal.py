@@ -53,6 +53,28 @@ def test_equals_the_authors_program(name: str) -> None:
     check_forward_backward(_module(vector), vector, _theirs(vector))
 
 
+def test_sequences_shorter_than_the_longest_equal_the_authors() -> None:
+    """Built for 33 tokens and given 16: the 24 rows of f(X) repeat some tokens."""
+    vector = load("primal_ts__shorter_L16_max33_C24_h2_s4x6")
+    for prefix in ("", "gradparam."):
+        for kind in ("weight", "bias"):
+            parts = [vector[f"{prefix}{part}_projection.{kind}"] for part in ("query", "key")]
+            vector[f"{prefix}qk.{kind}"] = torch.cat(parts)
+    theirs = {
+        "w_e": "We",
+        "w_r": "Wr",
+        "regulariser": "inner_attention.Lambda",
+        "qk.weight": "qk.weight",
+        "qk.bias": "qk.bias",
+        "concat.weight": "inner_attention.concate_weight.weight",
+        "concat.bias": "inner_attention.concate_weight.bias",
+        "proj.weight": "out_projection.weight",
+        "proj.bias": "out_projection.bias",
+    }
+    module = PrimalAttention(24, 2, seq_len=33, s=4, rank_multi=6, convention="reference")
+    check_forward_backward(fill(module, vector, theirs), vector, theirs)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_scores_and_sampled_rows_equal_the_authors(name: str) -> None:
     vector = load(name)
