@@ -26,9 +26,3 @@ def resolve_device(name: str) -> torch.device:
 def device_name(device: torch.device) -> str:
     """``cpu``, or ``cuda:0 (NVIDIA …)``."""
     return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)
-
-
-def synchronise(device: torch.device) -> None:
-    """Wait until the device has done all it was asked."""
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

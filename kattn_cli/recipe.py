@@ -214,7 +214,7 @@ def _apply(override: str, document: Document) -> None:
         return
     parent = document.data
     for depth, part in enumerate(path[:-1], 1):
-        if isinstance(parent.get(part), str) and path[:depth][0] == "attention":
+        if isinstance(parent.get(part), str) and path[0] == "attention":
             parent[part] = _spelled_out(parent[part])
         if part not in parent:
             parent[part] = {}

@@ -154,9 +154,8 @@ def _runs_of(results: Path, reference: str) -> list[Run]:
             return [Run(folder)]
         if folder.is_dir() and (runs := all_runs(folder)):
             return _newest_of_each(runs)
-    known = {run.name for run in all_runs(results)} | {
-        run.folder.relative_to(results).as_posix() for run in all_runs(results)
-    }
+    runs = all_runs(results)
+    known = {run.name for run in runs} | {run.folder.relative_to(results).as_posix() for run in runs}
     if not known:
         raise RunError(
             f"{reference}: no such run, and none under {results}/ yet. Make one with: kattn train {reference}"

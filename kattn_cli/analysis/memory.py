@@ -52,7 +52,7 @@ def bounded_memory(device: torch.device, limit: int | None = None) -> Iterator[N
         yield
         return
     try:
-        held = _meminfo_pages() * resource.getpagesize()
+        held = _address_space_pages() * resource.getpagesize()
         limit = limit or int(0.9 * _available_bytes())
     except (OSError, ValueError, StopIteration):
         yield
@@ -65,7 +65,7 @@ def bounded_memory(device: torch.device, limit: int | None = None) -> Iterator[N
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def _meminfo_pages() -> int:
+def _address_space_pages() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0])
 
 

@@ -91,12 +91,15 @@ def _unfinished(recipe: Recipe, path: Path, results: Path) -> Run | None:
     """The run whose recipe ``path`` is, or the newest run of this very recipe that was begun and not finished.
 
     Raises:
-        RunError: if ``path`` belongs to a run that has nothing left to do, or is being trained.
+        RunError: if ``path`` belongs to a run that has nothing left to do, is being trained, or whose recipe
+            the command line would change.
     """
     if (path.parent / MANIFEST).is_file():
         named = Run(path.parent)
         if named.status in ("finished", "running"):
             raise RunError(f"{named.folder}: is {named.status}; there is nothing to resume")
+        if path.read_text(encoding="utf-8") != recipe.to_yaml():
+            raise RunError(f"{named.folder}: cannot be resumed with another recipe; leave out the overrides and seeds")
         return named
     folder = results / recipe.name
     for run in reversed(all_runs(folder) if folder.is_dir() else []):

@@ -332,6 +332,19 @@ def test_resume_refuses_a_run_that_is_finished(results: Path, capfd: pytest.Capt
     assert err.strip() == f"{run}: is finished; there is nothing to resume"
 
 
+def test_resume_refuses_a_changed_recipe(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    run = results / "tiny" / "0"
+    path = run / "manifest.json"
+    path.write_text(path.read_text().replace('"finished"', '"interrupted"'))
+    at = ("--resume", "--results", results, "--device", "cpu")
+    code, _, err = run_main(capfd, "train", run, "train.epochs=3", *at)
+    assert code == 2
+    assert err.strip() == f"{run}: cannot be resumed with another recipe; leave out the overrides and seeds"
+    code, out, _ = run_main(capfd, "train", run, *at)
+    assert code == 0
+    assert "going on from step 10 of 10; the recipe is unchanged" in out
+
+
 def test_resume_goes_on_with_the_same_run(tmp_path: Path) -> None:
     process = start_training(tmp_path)
     run = tmp_path / "results" / "long" / "0"
