@@ -16,9 +16,10 @@ Vector = Mapping[str, Tensor]
 
 
 def load(name: str) -> dict[str, Tensor]:
-    """The arrays of one vector file."""
+    """The arrays of one vector file; what is text (a version, a layout) is left out."""
     with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as file:
-        return {key: torch.from_numpy(np.array(file[key])) for key in file.files}
+        arrays = {key: np.array(file[key]) for key in file.files}
+    return {key: torch.from_numpy(array) for key, array in arrays.items() if array.dtype.kind != "U"}
 
 
 def names(prefix: str) -> list[str]:
@@ -41,10 +42,19 @@ def fill(module: nn.Module, vector: Vector, theirs: Mapping[str, str]) -> nn.Mod
     return module
 
 
+def merge(vector: dict[str, Tensor], into: str, *parts: str) -> None:
+    """Join the authors' projections ``parts`` into one named ``into``: weights, biases and their gradients."""
+    suffixes = [key.rpartition(".")[2] for key in vector if key.startswith(f"{parts[0]}.")]
+    prefixes = {key.partition(parts[0])[0] for key in vector if f"{parts[0]}." in key}
+    for prefix in prefixes:
+        for suffix in suffixes:
+            vector[f"{prefix}{into}.{suffix}"] = torch.cat([vector[f"{prefix}{part}.{suffix}"] for part in parts])
+
+
 def check_forward_backward(module: nn.Module, vector: Vector, theirs: Mapping[str, str]) -> None:
-    """Output, input gradient and every parameter's gradient equal the vector's."""
+    """Output, input gradient and every parameter's gradient equal the vector's; padded where it has a mask."""
     x = vector["x"].clone().requires_grad_()
-    out = module(x)
+    out = module(x, vector["mask"].bool()) if "mask" in vector else module(x)
     assert_equal(out, vector["out"])
     (out * vector["cotangent"]).sum().backward()
     assert_equal(x.grad, vector["grad_x"])

@@ -18,14 +18,3 @@ def split_projections(x: Tensor, heads: int, count: int) -> tuple[Tensor, ...]:
 def join_heads(x: Tensor) -> Tensor:
     """``(B, H, N, d)`` to ``(B, N, H·d)``."""
     return x.transpose(1, 2).flatten(2)
-
-
-def head_width(dim: int, heads: int) -> int:
-    """``dim / heads``.
-
-    Raises:
-        ValueError: if ``heads`` does not divide ``dim``.
-    """
-    if dim % heads:
-        raise ValueError(f"dim = {dim} is not a multiple of heads = {heads}")
-    return dim // heads

@@ -1,33 +1,78 @@
 """Primal-Attention: self-attention as asymmetric kernel SVD, in its primal form. Linear in N.
 
 Source: "Primal-Attention: Self-attention through Asymmetric Kernel SVD in Primal Representation",
-eq. 6–11 and Algorithm 1.
+eq. 6–11, Algorithm 1, Remark 4.1 and, for the causal form, Figure 3.
 
 Where the authors' program differs from the paper, ``convention: reference`` computes what it computes: Λ
-squared, means instead of sums over tokens, the objective averaged over the batch before it is squared and
-over layers instead of summed, and an initialisation that makes flattened heads orthonormal, not columns.
+squared, means instead of sums over tokens (padding included), terms averaged over layers instead of summed,
+and an initialisation that makes flattened heads orthonormal, not columns. Its programs differ among themselves:
+images and Long-Range Arena square J after averaging over the batch (``square: batch``), series, reinforcement
+learning and text sample by sample (``square: sample``, as the paper means); Long-Range Arena can take the trace
+of W_{e|X} and W_{r|X} (``trace: projected``).
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import head_width, join_heads, split_heads, split_projections
-from kattn_cli.kernels.primal import Convention, cosine_features, ksvd_objective, primal_scores, sampled_rows
+from kattn_cli.attention.heads import join_heads, split_heads, split_projections
+from kattn_cli.attention.mechanism import AttentionMechanism, Card
+from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.primal import (
+    Convention,
+    cosine_features,
+    exp_features,
+    ksvd_objective,
+    primal_scores,
+    running_mean,
+    sampled_rows,
+    sampled_tokens,
+)
 
 
-class PrimalAttention(nn.Module):
+class RunningSums(NamedTuple):
+    """All that causal Primal-Attention remembers of the tokens so far: its size does not depend on their number."""
+
+    tokens: int
+    q: Tensor
+    """Σ q, ``(B, H, 1, d)``."""
+    k: Tensor
+    """Σ k, ``(B, H, 1, d)``."""
+    phi_k: Tensor | None
+    """Σ g(k), ``(B, H, 1, d)``, for the exp feature map."""
+
+
+class Scores(NamedTuple):
+    """What the objective is made of: both sides' scores, both weights, and where the tokens are."""
+
+    e: Tensor
+    r: Tensor
+    w_e: Tensor
+    w_r: Tensor
+    mask: Tensor | None
+
+
+class PrimalAttention(AttentionMechanism):
     """``[e; r] W_c + b_c`` for the scores of both sets of singular vectors. ``(B, N, C)`` to the same.
 
     ``eta`` weighs the KSVD term that :meth:`auxiliary_loss` adds to the loss of the task.
+
+    Raises:
+        ValueError: if the causal form is asked to depend on data, since f(X) samples the future.
     """
 
-    supports_causal = False
+    card = Card(
+        paper="Primal-Attention, eq. 6–11",
+        cost="N",
+        differs="the program's J has Λ squared and means over tokens, is squared after averaging over the batch, "
+        "and is averaged over layers",
+    )
+    supports_causal = True
 
     def __init__(
         self,
@@ -40,26 +85,33 @@ class PrimalAttention(nn.Module):
         rank_multi: Annotated[int, Field(ge=1, le=1000)] = 10,
         eta: Annotated[float, Field(ge=0)] = 0.1,
         projection: Literal["data-dependent", "data-independent"] = "data-dependent",
+        feature_map: Literal["cosine", "exp"] = "cosine",
         scores: Literal["both", "e"] = "both",
+        trace: Literal["weights", "projected"] = "weights",
+        square: Literal["batch", "sample"] = "batch",
         convention: Convention = "paper",
         qkv_bias: bool = True,
     ) -> None:
-        super().__init__()
-        d = head_width(dim, heads)
-        if causal:
-            raise ValueError("the causal form of primal is not here yet")
-        self.dim, self.heads, self.s, self.eta = dim, heads, s, eta
+        super().__init__(dim, heads, causal)
+        self.s, self.eta = s, eta
         self.scores: str = scores
+        self.trace: str = trace
+        self.square: str = square
         self.convention: Convention = convention
         self.data_dependent = projection == "data-dependent"
+        if causal and self.data_dependent:
+            raise ValueError("the causal form needs projection: data-independent, since f(X) samples the future")
+        d = self.head_dim
         rows = min(s * rank_multi, seq_len) if self.data_dependent else d
         self.qk = nn.Linear(dim, 2 * dim, bias=qkv_bias)
         self.w_e = nn.Parameter(torch.empty(heads, rows, s))
         self.w_r = nn.Parameter(torch.empty(heads, rows, s))
         self.regulariser = nn.Parameter(torch.rand(heads, s))
+        self.directions: Tensor | None
+        self.register_buffer("directions", torch.randn(d, d) if feature_map == "exp" else None)
         self.concat = nn.Linear(2 * s if scores == "both" else s, d)
         self.proj = nn.Linear(dim, dim)
-        self._last: tuple[Tensor, Tensor] | None = None
+        self._last: Scores | None = None
         for weight in (self.w_e, self.w_r):
             _orthogonal(weight, convention)
 
@@ -68,53 +120,101 @@ class PrimalAttention(nn.Module):
         """How the terms of several layers join: eq. 10 sums them, the authors' program averages."""
         return "mean" if self.convention == "reference" else "sum"
 
-    def _features(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        q, k = split_projections(self.qk(x), self.heads, 2)
-        rows = None
-        if self.data_dependent:
-            index = sampled_rows(x.shape[1], self.w_e.shape[1], self.convention).to(x.device)
-            rows = split_heads(x[:, index], self.heads)  # f(X) (B, H, n, d)
-        return cosine_features(q), cosine_features(k), rows
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        phi_q, phi_k = self._features(x, mask)
+        return self._project(phi_q, phi_k, self._sampled(x, mask), mask)
 
-    def forward(self, x: Tensor) -> Tensor:
-        phi_q, phi_k, rows = self._features(x)
-        e = primal_scores(phi_q, rows, self.w_e)
-        r = primal_scores(phi_k, rows, self.w_r)
-        self._last = (e, r)
-        scores = torch.cat((e, r), -1) if self.scores == "both" else e
-        return self.proj(join_heads(self.concat(scores)))
+    def decode(self, x: Tensor, state: RunningSums | None = None) -> tuple[Tensor, RunningSums]:
+        """Outputs for the next tokens ``(B, n, C)``; the state, of constant size, goes back in with those that follow.
+
+        Raises:
+            ValueError: if the module is not causal.
+        """
+        if not self.causal:
+            raise ValueError("only a causal mechanism decodes")
+        q, k = split_projections(self.qk(x), self.heads, 2)
+        before = 0 if state is None else state.tokens
+        sum_q, sum_k = q.cumsum(-2), k.cumsum(-2)
+        if state is not None:
+            sum_q, sum_k = sum_q + state.q, sum_k + state.k
+        counts = torch.arange(before + 1, before + x.shape[1] + 1, device=x.device)[:, None]
+        phi_q, phi_k, sums = self._map(sum_q / counts, sum_k / counts, before=None if state is None else state.phi_k)
+        following = RunningSums(before + x.shape[1], sum_q[..., -1:, :], sum_k[..., -1:, :], sums)
+        return self._project(phi_q, phi_k, None, None), following
+
+    def _features(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        q, k = split_projections(self.qk(x), self.heads, 2)
+        if self.causal:
+            q, k = running_mean(q, mask), running_mean(k, mask)
+        return self._map(q, k, mask)[:2]
+
+    def _map(
+        self, q: Tensor, k: Tensor, mask: Tensor | None = None, before: Tensor | None = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        if self.directions is None:
+            return cosine_features(q), cosine_features(k), None
+        return exp_features(q, k, self.directions, self.causal, mask, before)
+
+    def _sampled(self, x: Tensor, mask: Tensor | None) -> Tensor | None:
+        """f(X), ``(B, H, n, d)``: rows of x taken evenly among the tokens (reference: among all)."""
+        if not self.data_dependent:
+            return None
+        count = self.w_e.shape[1]
+        if mask is None or self.convention == "reference":
+            rows = x[:, sampled_rows(x.shape[1], count, self.convention).to(x.device)]
+        else:
+            rows = x.gather(1, sampled_tokens(mask, count)[..., None].expand(-1, -1, self.dim))
+        return split_heads(rows, self.heads)
+
+    def _project(self, phi_q: Tensor, phi_k: Tensor, rows: Tensor | None, mask: Tensor | None) -> Tensor:
+        e, r = primal_scores(phi_q, rows, self.w_e), primal_scores(phi_k, rows, self.w_r)
+        w_e, w_r = self.w_e, self.w_r
+        if self.trace == "projected" and rows is not None:
+            w_e, w_r = rows.mT @ w_e, rows.mT @ w_r
+        self._last = Scores(e, r, w_e, w_r, mask)
+        out = self.concat(torch.cat((e, r), -1) if self.scores == "both" else e)
+        return self.proj(join_heads(without_padding(out, mask)))
 
     def objective(self) -> Tensor:
-        """J of the last forward pass: ``(B,)`` for ``paper``, a scalar for ``reference``.
+        """J of the last forward pass, one value a sample, ``(B,)``.
 
         Raises:
             RuntimeError: before the first forward pass.
         """
         if self._last is None:
             raise RuntimeError("primal: the objective is that of a forward pass, and there was none yet")
-        return ksvd_objective(*self._last, self.w_e, self.w_r, self.regulariser, self.convention)
+        e, r, w_e, w_r, mask = self._last
+        return ksvd_objective(e, r, w_e, w_r, self.regulariser, self.convention, mask)
 
     def auxiliary_loss(self) -> Tensor:
-        """``η J²`` of the last forward pass, mean over the batch (eq. 10)."""
-        return self.eta * self.objective().square().mean()
+        """``η J²`` of the last forward pass (eq. 10), mean over the batch; reference with ``square: batch``: (mean J)²."""
+        objective = self.objective()
+        if self.convention == "reference" and self.square == "batch":
+            return self.eta * objective.mean().square()
+        return self.eta * objective.square().mean()
 
-    def attention_matrix(self, x: Tensor) -> Tensor:
+    def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """The induced kernel ``⟨f(X) φ_q(xᵢ), f(X) φ_k(xⱼ)⟩``, ``(B, H, N, N)``; never formed in training."""
-        phi_q, phi_k, rows = self._features(x)
+        phi_q, phi_k = self._features(x, mask)
+        rows = self._sampled(x, mask)
+        phi_q, phi_k = without_padding(phi_q, mask), without_padding(phi_k, mask)
         if rows is None:
             return phi_q @ phi_k.mT
         return (phi_q @ rows.mT) @ (phi_k @ rows.mT).mT
 
     def flops(self, n: int) -> int:
         """Operations for one sample of ``n`` tokens, without the KSVD term, which only training adds."""
-        d, rows, s = self.dim // self.heads, self.w_e.shape[1], self.s
+        d, rows, s = self.head_dim, self.w_e.shape[1], self.s
         weights = 2 * self.heads * 2 * rows * d * s if self.data_dependent else 0
-        scores = 2 * self.heads * 2 * n * d * s
+        features = 2 * 3 * n * self.dim + (2 * 2 * n * self.dim if self.causal else 0)
+        if self.directions is not None:
+            features += 2 * n * self.dim * (2 * d + 5)
         return (
             flops.linear(n, self.dim, 2 * self.dim, self.qk.bias is not None)
-            + 2 * 3 * n * self.dim
+            + features
             + weights
-            + scores
+            + 2 * self.heads * 2 * n * d * s
             + flops.linear(n * self.heads, self.concat.in_features, d)
             + flops.linear(n, self.dim, self.dim)
         )

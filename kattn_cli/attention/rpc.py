@@ -13,22 +13,29 @@ sensible default but the paper's 4 (4 to 6 iterations in the first layer) and 3 
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import torch
 from pydantic import Field
 from torch import Tensor, nn
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import head_width, join_heads, split_projections
-from kattn_cli.kernels.pap import Convention, pap, pap_steps
+from kattn_cli.attention.heads import join_heads, split_projections
+from kattn_cli.attention.mechanism import AttentionMechanism, Card
+from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.pap import Convention, Pursuit, pap, pap_steps
 from kattn_cli.kernels.softmax import softmax_matrix
 
 
-class RPCAttention(nn.Module):
+class RPCAttention(AttentionMechanism):
     """The low-rank part of the keys after ``iterations`` of the pursuit, projected. ``(B, N, C)`` to the same."""
 
-    supports_causal = False
+    card = Card(
+        paper="RPC-Attention, Algorithm 1",
+        cost="n·N²",
+        differs="the program has τ = λ·μ where the paper has λ/μ, and the full width C in μ where it has d",
+    )
+    supports_causal = True
 
     def __init__(
         self,
@@ -44,16 +51,9 @@ class RPCAttention(nn.Module):
         qkv_bias: bool = True,
         attn_drop: Annotated[float, Field(ge=0, lt=1)] = 0.0,
     ) -> None:
-        super().__init__()
-        head_width(dim, heads)
-        if causal:
-            raise ValueError("rpc has no causal form: the l1 norm in μ runs over all tokens")
-        self.dim, self.heads, self.attn_drop = dim, heads, attn_drop
-        self.pursuit: dict[str, Any] = {
-            "iterations": iterations,
-            "lambda_": lambda_,
-            "convention": convention,
-        }
+        super().__init__(dim, heads, causal)
+        self.attn_drop = attn_drop
+        self.pursuit = Pursuit(iterations, lambda_, convention, causal)
         self.q = nn.Linear(dim, dim, bias=qkv_bias) if asymmetric == "iterate" else None
         self.kv = nn.Linear(dim, 2 * dim, bias=qkv_bias)
         self.proj = nn.Linear(dim, dim)
@@ -63,22 +63,24 @@ class RPCAttention(nn.Module):
         q = split_projections(self.q(x), self.heads, 1)[0] if self.q is not None else None
         return q, k, v
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         q, k, v = self._qkv(x)
         dropout = self.attn_drop if self.training else 0.0
-        return self.proj(join_heads(pap(k, v, q=q, dropout=dropout, **self.pursuit)))
+        return self.proj(join_heads(pap(k, v, self.pursuit, q=q, mask=mask, dropout=dropout)))
 
-    def attention_matrix(self, x: Tensor) -> Tensor:
+    def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``A`` of step 2 in the last iteration, ``(B, H, N, N)``."""
         q, k, v = self._qkv(x)
-        *_, (z, _, _) = pap_steps(k, v, q=q, **self.pursuit)
-        return softmax_matrix(z if q is None else q, z)
+        *_, (z, _, _) = pap_steps(k, v, self.pursuit, q=q, mask=mask)
+        return softmax_matrix(z if q is None else q, z, self.causal, mask)
 
-    def residuals(self, x: Tensor) -> Tensor:
+    def residuals(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``‖k − L − S‖ / ‖k‖`` after each iteration, ``(iterations, B, H)``: does the pursuit converge?"""
         q, k, v = self._qkv(x)
-        norms = [(k - low - sparse).norm(dim=(-2, -1)) for _, sparse, low in pap_steps(k, v, q=q, **self.pursuit)]
-        return torch.stack(norms) / k.norm(dim=(-2, -1))
+        steps = pap_steps(k, v, self.pursuit, q=q, mask=mask)
+        norms = [without_padding(k - low - sparse, mask).norm(dim=(-2, -1)) for _, sparse, low in steps]
+        return torch.stack(norms) / without_padding(k, mask).norm(dim=(-2, -1))
 
     def flops(self, n: int) -> int:
         """Operations for one sample of ``n`` tokens: each iteration is an attention and 11 operations an entry."""
@@ -87,6 +89,6 @@ class RPCAttention(nn.Module):
         return (
             flops.linear(n, self.dim, width, self.kv.bias is not None)
             + 2 * n * self.dim
-            + self.pursuit["iterations"] * iteration
+            + self.pursuit.iterations * iteration
             + flops.linear(n, self.dim, self.dim)
         )

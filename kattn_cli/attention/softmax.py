@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Annotated
 
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import head_width, join_heads, split_projections
+from kattn_cli.attention.heads import join_heads, split_projections
+from kattn_cli.attention.key_value_cache import KeyValueCache, extend
+from kattn_cli.attention.mechanism import Card, QKVAttention
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
 
-class SoftmaxAttention(nn.Module):
-    """``softmax(q kᵀ / √d) v``, then the output projection. ``(B, N, C)`` to the same.
+class SoftmaxAttention(QKVAttention):
+    """``softmax(q kᵀ / √d) v``, then the output projection. ``(B, N, C)`` to the same."""
 
-    Parameters are named and laid out as in timm's ``Attention``, so its weights load.
-    """
-
+    card = Card(paper="Vaswani et al. 2017, eq. 1", cost="N²")
     supports_causal = True
 
     def __init__(
@@ -30,23 +30,23 @@ class SoftmaxAttention(nn.Module):
         qkv_bias: bool = True,
         attn_drop: Annotated[float, Field(ge=0, lt=1)] = 0.0,
     ) -> None:
-        super().__init__()
-        head_width(dim, heads)
-        self.dim, self.heads, self.causal, self.attn_drop = dim, heads, causal, attn_drop
-        self.qkv = nn.Linear(dim, 3 * dim, bias=qkv_bias)
-        self.proj = nn.Linear(dim, dim)
+        super().__init__(dim, heads, causal=causal, qkv_bias=qkv_bias)
+        self.attn_drop = attn_drop
 
-    def forward(self, x: Tensor) -> Tensor:
-        q, k, v = split_projections(self.qkv(x), self.heads, 3)
+    def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         dropout = self.attn_drop if self.training else 0.0
-        return self.proj(join_heads(softmax_attention(q, k, v, causal=self.causal, dropout=dropout)))
+        return softmax_attention(q, k, v, causal=self.causal, mask=mask, dropout=dropout)
 
-    def attention_matrix(self, x: Tensor) -> Tensor:
+    def decode(self, x: Tensor, state: KeyValueCache | None = None) -> tuple[Tensor, KeyValueCache]:
+        """Outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
+        q, k, v = split_projections(self.qkv(x), self.heads, 3)
+        state = extend(state, k, v)
+        return self.proj(join_heads(softmax_attention(q, *state, causal=True))), state
+
+    def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``A(q, k)``, ``(B, H, N, N)``."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)
-        return softmax_matrix(q, k, self.causal)
+        return softmax_matrix(q, k, self.causal, mask)
 
-    def flops(self, n: int) -> int:
-        """Operations for one sample of ``n`` tokens."""
-        projections = flops.linear(n, self.dim, 3 * self.dim, self.qkv.bias is not None)
-        return projections + flops.softmax_attention(n, self.dim, self.heads) + flops.linear(n, self.dim, self.dim)
+    def operator_flops(self, n: int) -> int:
+        return flops.softmax_attention(n, self.dim, self.heads)

@@ -11,13 +11,16 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import head_width, join_heads, split_projections
+from kattn_cli.attention.heads import join_heads, split_projections
+from kattn_cli.attention.key_value_cache import KeyValueCache, extend
+from kattn_cli.attention.mechanism import AttentionMechanism, Card
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
 
-class SymmetricAttention(nn.Module):
+class SymmetricAttention(AttentionMechanism):
     """``softmax(k kᵀ / √d) v``, then the output projection. ``(B, N, C)`` to the same."""
 
+    card = Card(paper="RPC-Attention, §3", cost="N²")
     supports_causal = True
 
     def __init__(
@@ -30,21 +33,27 @@ class SymmetricAttention(nn.Module):
         qkv_bias: bool = True,
         attn_drop: Annotated[float, Field(ge=0, lt=1)] = 0.0,
     ) -> None:
-        super().__init__()
-        head_width(dim, heads)
-        self.dim, self.heads, self.causal, self.attn_drop = dim, heads, causal, attn_drop
+        super().__init__(dim, heads, causal)
+        self.attn_drop = attn_drop
         self.kv = nn.Linear(dim, 2 * dim, bias=qkv_bias)
         self.proj = nn.Linear(dim, dim)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         k, v = split_projections(self.kv(x), self.heads, 2)
         dropout = self.attn_drop if self.training else 0.0
-        return self.proj(join_heads(softmax_attention(k, k, v, causal=self.causal, dropout=dropout)))
+        return self.proj(join_heads(softmax_attention(k, k, v, causal=self.causal, mask=mask, dropout=dropout)))
 
-    def attention_matrix(self, x: Tensor) -> Tensor:
+    def decode(self, x: Tensor, state: KeyValueCache | None = None) -> tuple[Tensor, KeyValueCache]:
+        """Outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
+        k, v = split_projections(self.kv(x), self.heads, 2)
+        state = extend(state, k, v)
+        return self.proj(join_heads(softmax_attention(k, *state, causal=True))), state
+
+    def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``A(k, k)``, ``(B, H, N, N)``."""
         k, _ = split_projections(self.kv(x), self.heads, 2)
-        return softmax_matrix(k, k, self.causal)
+        return softmax_matrix(k, k, self.causal, mask)
 
     def flops(self, n: int) -> int:
         """Operations for one sample of ``n`` tokens."""

@@ -1,7 +1,10 @@
 """TSSA, token statistics self-attention. Linear in N: tokens meet only in two statistics per head.
 
 Source: "Token Statistics Transformer: Linear-Time Attention via Variational Rate Reduction", eq. 10–11,
-Appendix C.1 and Algorithm 1; ``normalize: false`` is the ablation of Table 8.
+Appendices B and C.1, Algorithms 1 and 2; ``normalize: false`` is the ablation of Table 8.
+
+``convention`` matters to the causal form alone: where the bias of a position is added (eq. 34, or Algorithm 2
+and the authors' program).
 """
 
 from __future__ import annotations
@@ -10,14 +13,23 @@ import torch
 from torch import Tensor, nn
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import head_width, join_heads, split_heads
-from kattn_cli.kernels.tssa import tssa
+from kattn_cli.attention.heads import join_heads, split_heads
+from kattn_cli.attention.mechanism import AttentionMechanism, Card, refuse_longer
+from kattn_cli.kernels.tssa import Convention, TokenStatistics, causal_tssa, tssa
 
 
-class TokenStatisticsAttention(nn.Module):
-    """``−(w · Π · D)`` for ``w = U x``, then the output projection. ``(B, N, C)`` to the same."""
+class TokenStatisticsAttention(AttentionMechanism):
+    """``−(w · Π · D)`` for ``w = U x``, then the output projection. ``(B, N, C)`` to the same.
 
-    supports_causal = False
+    The causal form knows ``seq_len`` positions.
+    """
+
+    card = Card(
+        paper="ToST, eq. 10–11, Algorithms 1 and 2",
+        cost="N",
+        differs="causal: the program adds a position's bias d times, eq. 34 once",
+    )
+    supports_causal = True
 
     def __init__(
         self,
@@ -27,26 +39,61 @@ class TokenStatisticsAttention(nn.Module):
         seq_len: int,
         causal: bool = False,
         normalize: bool = True,
+        convention: Convention = "paper",
         qkv_bias: bool = True,
     ) -> None:
-        super().__init__()
-        head_width(dim, heads)
-        if causal:
-            raise ValueError("the causal form of tssa is not here yet")
-        self.dim, self.heads, self.normalize = dim, heads, normalize
+        super().__init__(dim, heads, causal)
+        self.normalize = normalize
+        self.convention: Convention = convention
         self.u = nn.Linear(dim, dim, bias=qkv_bias)
         self.eta = nn.Parameter(torch.ones(heads))
+        self.position_bias = nn.Parameter(torch.zeros(heads, seq_len)) if causal else None
         self.proj = nn.Linear(dim, dim)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        if self.position_bias is not None:
+            return self._causal(x, self._bias_of(x, mask), mask, None)[0]
         w = split_heads(self.u(x), self.heads)
-        return self.proj(join_heads(tssa(w, self.eta, self.normalize)))
+        return self.proj(join_heads(tssa(w, self.eta, self.normalize, mask)))
+
+    def decode(
+        self, x: Tensor, state: tuple[int, TokenStatistics] | None = None
+    ) -> tuple[Tensor, tuple[int, TokenStatistics]]:
+        """Outputs for the next tokens ``(B, n, C)``; the state, of constant size, goes back in with those that follow.
+
+        Raises:
+            ValueError: if the module is not causal, or past the last position it knows.
+        """
+        if self.position_bias is None:
+            raise ValueError("only a causal mechanism decodes")
+        before, past = (0, None) if state is None else state
+        after = before + x.shape[1]
+        refuse_longer(after, self.position_bias.shape[1])
+        out, past = self._causal(x, self.position_bias[None, :, before:after, None], None, past)
+        return out, (after, past)
+
+    def _causal(
+        self, x: Tensor, bias: Tensor, mask: Tensor | None, past: TokenStatistics | None
+    ) -> tuple[Tensor, TokenStatistics]:
+        w = split_heads(self.u(x), self.heads)
+        out, past = causal_tssa(w, self.eta, bias, self.normalize, self.convention, mask, past)
+        return self.proj(join_heads(out)), past
+
+    def _bias_of(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        """The bias of each token's position among the tokens, ``(B or 1, H, N, 1)``."""
+        assert self.position_bias is not None
+        refuse_longer(x.shape[1], self.position_bias.shape[1])
+        if mask is None:
+            return self.position_bias[None, :, : x.shape[1], None]
+        positions = (mask.long().cumsum(-1) - 1).clamp(min=0)
+        return self.position_bias[:, positions].transpose(0, 1)[..., None]
 
     def flops(self, n: int) -> int:
-        """Operations for one sample of ``n`` tokens: 12 an entry of w, and the softmax over heads."""
+        """Operations for one sample of ``n`` tokens: 12 an entry of w (causal: 14), and the softmax over heads."""
         return (
             flops.linear(n, self.dim, self.dim, self.u.bias is not None)
-            + 12 * n * self.dim
+            + (14 if self.causal else 12) * n * self.dim
             + flops.softmax(n, self.heads)
             + flops.linear(n, self.dim, self.dim)
         )

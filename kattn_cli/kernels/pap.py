@@ -9,18 +9,39 @@ Three conventions:
 - ``reference``: what the authors' program computes: τ = λ·μ, and C in place of d in μ.
 - ``textbook``: as ``paper``, with ``k − S + Y/μ`` in step 2: the minimiser over L of the paper's own
   augmented Lagrangian.
+
+The causal form, which the paper uses in its language model without stating it, attends causally in step 2, and
+each token's μ is that of the tokens so far: the μ of the whole sequence would tell a token about its future.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from torch import Tensor
 
+from kattn_cli.kernels.masks import token_counts, total, without_padding
 from kattn_cli.kernels.softmax import softmax_attention, softmax_attention_naive
 
 Convention = Literal["paper", "reference", "textbook"]
+NORM_EPSILON = 1e-12
+
+
+@dataclass(frozen=True)
+class Pursuit:
+    """The settings of a pursuit: n, λ, whose equations, and whether tokens see their future."""
+
+    iterations: int
+    lambda_: float
+    convention: Convention = "paper"
+    causal: bool = False
+
+    @property
+    def sign(self) -> int:
+        """That of Y/μ in step 2."""
+        return 1 if self.convention == "textbook" else -1
 
 
 def shrink(z: Tensor, threshold: Tensor) -> Tensor:
@@ -28,30 +49,28 @@ def shrink(z: Tensor, threshold: Tensor) -> Tensor:
     return z.sign() * (z.abs() - threshold).clamp(min=0)
 
 
-def penalty(k: Tensor, convention: Convention) -> Tensor:
-    """μ per sample and head, ``(B, H, 1, 1)``, for keys ``(B, H, N, d)``."""
-    heads, n, d = k.shape[-3:]
-    width = heads * d if convention == "reference" else d
-    return n * width / (4 * k.abs().sum((-2, -1), keepdim=True))
+def penalty(k: Tensor, pursuit: Pursuit, mask: Tensor | None = None) -> Tensor:
+    """μ of keys ``(B, H, N, d)``: ``(B, H, 1, 1)`` per sample and head; causal ``(B, H, N, 1)``, per token too."""
+    heads, d = k.shape[-3], k.shape[-1]
+    width = heads * d if pursuit.convention == "reference" else d
+    norms = without_padding(k, mask).abs().sum(-1, keepdim=True)
+    return token_counts(k, mask, pursuit.causal) * width / (4 * total(norms, pursuit.causal).clamp(min=NORM_EPSILON))
 
 
-def threshold(k: Tensor, lambda_: float, convention: Convention) -> Tensor:
-    """τ per sample and head, ``(B, H, 1, 1)``; differentiable in ``k``, as the authors' is."""
-    mu = penalty(k, convention)
-    return lambda_ * mu if convention == "reference" else lambda_ / mu
+def threshold(k: Tensor, pursuit: Pursuit, mask: Tensor | None = None) -> Tensor:
+    """τ in the shape of μ; differentiable in ``k``, as the authors' is."""
+    mu = penalty(k, pursuit, mask)
+    return pursuit.lambda_ * mu if pursuit.convention == "reference" else pursuit.lambda_ / mu
 
 
-def pap_naive(
-    k: Tensor, v: Tensor, *, iterations: int, lambda_: float, convention: Convention, q: Tensor | None = None
-) -> Tensor:
+def pap_naive(k: Tensor, v: Tensor, pursuit: Pursuit, *, q: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
     """Algorithm 1 line by line, with S, L and Y as printed and every attention matrix formed."""
-    mu, tau = penalty(k, convention), threshold(k, lambda_, convention)
-    sign = 1 if convention == "textbook" else -1
+    mu, tau = penalty(k, pursuit, mask), threshold(k, pursuit, mask)
     low_rank, dual = k * 0, k * 0
-    for _ in range(iterations):
+    for _ in range(pursuit.iterations):
         sparse = shrink(k - low_rank + dual / mu, tau)  # step 1
-        z = k - sparse + sign * dual / mu
-        low_rank = softmax_attention_naive(z if q is None else q, z, v)  # step 2
+        z = k - sparse + pursuit.sign * dual / mu
+        low_rank = softmax_attention_naive(z if q is None else q, z, v, pursuit.causal, mask)  # step 2
         dual = dual + mu * (k - low_rank - sparse)  # step 3
     return low_rank
 
@@ -59,11 +78,10 @@ def pap_naive(
 def pap_steps(
     k: Tensor,
     v: Tensor,
+    pursuit: Pursuit,
     *,
-    iterations: int,
-    lambda_: float,
-    convention: Convention,
     q: Tensor | None = None,
+    mask: Tensor | None = None,
     dropout: float = 0.0,
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """``(z, S, L)`` of each iteration, with ``z`` the keys that attend in step 2; each ``(B, H, N, d)``.
@@ -71,13 +89,15 @@ def pap_steps(
     Written in ``U = Y/μ``, so that μ matters through τ alone, and with fused attention. ``dropout`` applies
     to the attention weights of the last iteration only.
     """
-    tau = threshold(k, lambda_, convention)
-    sign = 1 if convention == "textbook" else -1
+    tau = threshold(k, pursuit, mask)
     residual, u = k, None  # k − L with L₀ = 0, and U₀ = 0
-    for step in range(1, iterations + 1):
+    for step in range(1, pursuit.iterations + 1):
         sparse = shrink(residual if u is None else residual + u, tau)
-        z = k - sparse if u is None else k - sparse + sign * u
-        low_rank = softmax_attention(z if q is None else q, z, v, dropout=dropout if step == iterations else 0.0)
+        z = k - sparse if u is None else k - sparse + pursuit.sign * u
+        last = step == pursuit.iterations
+        low_rank = softmax_attention(
+            z if q is None else q, z, v, causal=pursuit.causal, mask=mask, dropout=dropout if last else 0.0
+        )
         yield z, sparse, low_rank
         residual = k - low_rank
         u = residual - sparse if u is None else u + residual - sparse
@@ -86,17 +106,15 @@ def pap_steps(
 def pap(
     k: Tensor,
     v: Tensor,
+    pursuit: Pursuit,
     *,
-    iterations: int,
-    lambda_: float,
-    convention: Convention,
     q: Tensor | None = None,
+    mask: Tensor | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
     """``L`` of the last iteration, ``(B, H, N, d)``, for keys and values ``(B, H, N, d)``.
 
     With ``q``, step 2 attends from the queries to the cleaned keys (RPC-AsymViT, Appendix E.10).
     """
-    steps = pap_steps(k, v, iterations=iterations, lambda_=lambda_, convention=convention, q=q, dropout=dropout)
-    (*_, (_, _, low_rank)) = steps
+    (*_, (_, _, low_rank)) = pap_steps(k, v, pursuit, q=q, mask=mask, dropout=dropout)
     return low_rank

@@ -1,7 +1,7 @@
-"""Primal-Attention: projection scores of kernel SVD, and the objective that its training drives to zero.
+"""Primal-Attention: feature maps, projection scores of kernel SVD, and the objective that training drives to zero.
 
 Source: Primal-Attention, "Self-attention through Asymmetric Kernel SVD in Primal Representation",
-eq. 6–11. B: batch, H: heads, N: tokens, d: head width, s: directions, n: sampled rows.
+eq. 6–11, Remark 4.1. B: batch, H: heads, N: tokens, d: head width, s: directions, n: sampled rows.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from kattn_cli.kernels.masks import token_counts, total, without_padding
 
 Convention = Literal["paper", "reference"]
 
@@ -23,6 +25,14 @@ def sampled_rows(length: int, count: int, convention: Convention) -> Tensor:
     if convention == "reference":
         return torch.linspace(0, length - 1, count, dtype=torch.long)
     return torch.arange(count) * (length - 1) // max(count - 1, 1)
+
+
+def sampled_tokens(mask: Tensor, count: int) -> Tensor:
+    """The same for each sample, among its tokens alone: ``(B, N)`` to ``(B, count)``."""
+    last = (mask.sum(-1, keepdim=True) - 1).clamp(min=0)
+    ranks = torch.arange(count, device=mask.device) * last // max(count - 1, 1)
+    tokens_first = mask.long().argsort(dim=-1, descending=True, stable=True)
+    return tokens_first.gather(-1, ranks)
 
 
 def primal_scores_naive(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Tensor:
@@ -50,19 +60,79 @@ def cosine_features(z: Tensor) -> Tensor:
     return F.normalize(z, dim=-1)
 
 
-def ksvd_objective(
-    e: Tensor, r: Tensor, w_e: Tensor, w_r: Tensor, regulariser: Tensor, convention: Convention
-) -> Tensor:
-    """J of one layer: ``(B,)``, one value a sample, for ``paper``; a scalar over the batch for ``reference``.
+def exp_features_naive(
+    q: Tensor, k: Tensor, directions: Tensor, causal: bool = False, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Remark 4.1, token by token: ``D̂^{−1/2} g(q)`` and ``D̂^{−1/2} g(k)`` for ``directions`` w₁ … w_p, ``(p, d)``.
 
-    ``e``, ``r``: ``(B, H, N, s)``; ``w_e``, ``w_r``: ``(H, n, s)``; ``regulariser``: the diagonal of Λ,
-    ``(H, s)``.
-
-    - ``paper`` (eq. 11): ``½ Σᵢ eᵢᵀ Λ eᵢ + ½ Σⱼ rⱼᵀ Λ rⱼ − Tr(W_eᵀ W_r)``, mean over heads.
-    - ``reference``: ``½ mean‖Λ e‖² + ½ mean‖Λ r‖² − Tr``, means over batch, heads and tokens.
+    ``g(z) = exp(−‖z‖²/2) (exp(w₁ᵀz), …, exp(w_pᵀz))``; ``D̂ᵢ = g(qᵢ)ᵀ Σⱼ g(kⱼ)``, over j ≤ i where causal.
     """
-    trace = (w_e * w_r).sum((-2, -1)).mean()
-    energy = e.square() + r.square()
+
+    def g(z: Tensor) -> Tensor:
+        return torch.exp(-z.square().sum() / 2) * torch.stack([torch.exp(w @ z) for w in directions])
+
+    phi_q, phi_k = torch.zeros_like(q @ directions.T), torch.zeros_like(k @ directions.T)
+    samples, heads, tokens, _ = q.shape
+    for b in range(samples):
+        there = [j for j in range(tokens) if mask is None or mask[b, j]]
+        for h in range(heads):
+            for i in there:
+                keys = [g(k[b, h, j]) for j in there if j <= i or not causal]
+                scale = (g(q[b, h, i]) @ torch.stack(keys).sum(0)).rsqrt()  # D̂^{−1/2}
+                phi_q[b, h, i], phi_k[b, h, i] = scale * g(q[b, h, i]), scale * g(k[b, h, i])
+    return phi_q, phi_k
+
+
+def exp_features(
+    q: Tensor,
+    k: Tensor,
+    directions: Tensor,
+    causal: bool = False,
+    mask: Tensor | None = None,
+    before: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The same for all tokens at once, ``(B, H, N, p)`` each, with Σⱼ g(kⱼ) ``(B, H, 1, p)`` added to ``before``.
+
+    In float32 or better: the exponentials leave half precision's range.
+    """
+    exact = torch.promote_types(q.dtype, torch.float32)
+    phi_q, phi_k = (
+        torch.exp(z.to(exact) @ directions.T.to(exact) - z.to(exact).square().sum(-1, keepdim=True) / 2) for z in (q, k)
+    )
+    sums = total(without_padding(phi_k, mask), causal)
+    if before is not None:
+        sums = sums + before
+    normaliser = (phi_q * sums).sum(-1, keepdim=True).clamp(min=torch.finfo(exact).tiny)  # D̂ (B, H, N, 1)
+    scale = normaliser.rsqrt()
+    return (scale * phi_q).to(q.dtype), (scale * phi_k).to(k.dtype), sums[..., -1:, :]
+
+
+def running_mean(z: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The mean over the tokens up to each, ``(B, H, N, d)`` (Figure 3): what the causal form sees of q and k."""
+    exact = z.to(torch.promote_types(z.dtype, torch.float32))
+    return (total(without_padding(exact, mask), causal=True) / token_counts(exact, mask, causal=True)).to(z.dtype)
+
+
+def ksvd_objective(
+    e: Tensor,
+    r: Tensor,
+    w_e: Tensor,
+    w_r: Tensor,
+    regulariser: Tensor,
+    convention: Convention,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """J of one layer, one value a sample, ``(B,)``.
+
+    ``e``, ``r``: ``(B, H, N, s)``; ``w_e``, ``w_r``: ``(H, n, s)``, or ``(B, H, d, s)`` where they depend on the
+    data; ``regulariser``: the diagonal of Λ, ``(H, s)``.
+
+    - ``paper`` (eq. 11): ``½ Σᵢ eᵢᵀ Λ eᵢ + ½ Σⱼ rⱼᵀ Λ rⱼ − Tr(W_eᵀ W_r)`` over the tokens, mean over heads.
+    - ``reference``: ``½ mean‖Λ e‖² + ½ mean‖Λ r‖² − Tr``, means over heads and tokens, padding included.
+    """
+    trace = (w_e * w_r).sum((-2, -1)).mean(-1)
     if convention == "reference":
-        return (energy * regulariser.square()[:, None]).sum(-1).mean() / 2 - trace
-    return (energy * regulariser[:, None]).sum((-2, -1)).mean(1) / 2 - trace
+        energy = (e.square() + r.square()) * regulariser.square()[:, None]
+        return energy.sum(-1).mean((-2, -1)) / 2 - trace
+    energy = without_padding(e.square() + r.square(), mask) * regulariser[:, None]
+    return energy.sum((-2, -1)).mean(1) / 2 - trace

@@ -7,26 +7,36 @@ from __future__ import annotations
 
 import math
 
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.kernels.masks import visible
 
-def softmax_matrix(q: Tensor, k: Tensor, causal: bool = False) -> Tensor:
+
+def softmax_matrix(q: Tensor, k: Tensor, causal: bool = False, mask: Tensor | None = None) -> Tensor:
     """``A(q, k)``: ``(B, H, N, d)`` twice to ``(B, H, N, N)``, each row a distribution over keys."""
     scores = q @ k.mT / math.sqrt(q.shape[-1])
-    if causal:
-        n = scores.shape[-1]
-        future = torch.ones(n, n, dtype=torch.bool, device=q.device).triu(1)
-        scores = scores.masked_fill(future, -math.inf)
+    allowed = visible(mask, causal, q.shape[-2], k.shape[-2], q.device)
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -math.inf)
     return scores.softmax(-1)
 
 
-def softmax_attention_naive(q: Tensor, k: Tensor, v: Tensor, causal: bool = False) -> Tensor:
+def softmax_attention_naive(
+    q: Tensor, k: Tensor, v: Tensor, causal: bool = False, mask: Tensor | None = None
+) -> Tensor:
     """The equation as printed; forms the N × N matrix."""
-    return softmax_matrix(q, k, causal) @ v
+    return softmax_matrix(q, k, causal, mask) @ v
 
 
-def softmax_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, dropout: float = 0.0) -> Tensor:
-    """PyTorch's fused attention: the same numbers without the N × N matrix. ``(B, H, N, d)`` throughout."""
-    return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=causal)
+def softmax_attention(
+    q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, mask: Tensor | None = None, dropout: float = 0.0
+) -> Tensor:
+    """PyTorch's fused attention: the same numbers without the N × N matrix. ``(B, H, N, d)`` throughout.
+
+    With ``causal``, queries fewer than the keys are the last ones.
+    """
+    if mask is None and (not causal or q.shape[-2] == k.shape[-2]):
+        return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=causal)
+    allowed = visible(mask, causal, q.shape[-2], k.shape[-2], q.device)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, dropout_p=dropout)

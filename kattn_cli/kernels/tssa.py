@@ -1,34 +1,55 @@
 """Token statistics self-attention, the operator between its two projections.
 
-Source: ToST, "Token Statistics Transformer", eq. 10–11, Appendix C.1 and Algorithm 1.
+Source: ToST, "Token Statistics Transformer", eq. 10–11, Appendix B and C.1, Algorithms 1 and 2.
 B: batch, H: heads, N: tokens, d: head width; w is the projection ``U x``, ``(B, H, N, d)``.
+
+The causal form adds a learned bias for each position to what the membership Π is made of. The paper's eq. 34
+adds it once, to the sum over d; its Algorithm 2 and the authors' program add it inside that sum, d times.
 """
 
 from __future__ import annotations
+
+from typing import Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.kernels.masks import without_padding
+
+Convention = Literal["paper", "reference"]
 SUM_EPSILON = 1e-8
 NORM_EPSILON = 1e-12
 
 
-def tssa_naive(w: Tensor, eta: Tensor, normalize: bool = True) -> Tensor:
-    """The equations one after the other. ``eta``: ``(H,)``."""
+class TokenStatistics(NamedTuple):
+    """All that causal TSSA remembers of the tokens so far: its size does not depend on their number."""
+
+    energy: Tensor
+    """Σ w², ``(B, H, 1, d)``."""
+    mass: Tensor
+    """Σ Π, ``(B, H, 1, 1)``."""
+    moment: Tensor
+    """Σ Π w², ``(B, H, 1, d)``."""
+
+
+def tssa_naive(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = None) -> Tensor:
+    """The equations one after the other. ``eta``: ``(H,)``; ``mask``: ``(B, N)``."""
+    w = without_padding(w, mask)
     w_hat = F.normalize(w, dim=-2, eps=NORM_EPSILON) if normalize else w
     membership = (eta[:, None] * w_hat.square().sum(-1)).softmax(1)  # Π (B, H, N)
-    share = membership / (membership.sum(-1, keepdim=True) + SUM_EPSILON)
+    counted = membership if mask is None else membership * mask[:, None]
+    share = counted / (counted.sum(-1, keepdim=True) + SUM_EPSILON)
     second_moment = (share[..., None] * w.square()).sum(-2, keepdim=True)  # m (B, H, 1, d)
     return -(w * membership[..., None] * (1 / (1 + second_moment)))  # eq. 11
 
 
-def tssa(w: Tensor, eta: Tensor, normalize: bool = True) -> Tensor:
+def tssa(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = None) -> Tensor:
     """The same numbers with both token statistics as matrix products over one squared copy of ``w``.
 
     Statistics are kept in float32 or better, so that a sum over many tokens survives bfloat16.
     """
-    exact = w.to(torch.promote_types(w.dtype, torch.float32))
+    exact = without_padding(w.to(torch.promote_types(w.dtype, torch.float32)), mask)
     squared = exact.square()
     if normalize:
         norms = squared.sum(-2).clamp(min=NORM_EPSILON**2)  # ‖w‖² of each feature over tokens (B, H, d)
@@ -37,6 +58,71 @@ def tssa(w: Tensor, eta: Tensor, normalize: bool = True) -> Tensor:
         energy = squared.sum(-1, keepdim=True)
     membership = (eta[:, None, None] * energy).softmax(1)  # Π (B, H, N, 1)
     weighted = (membership.mT @ squared)[..., 0, :]
-    second_moment = weighted / (membership.sum(-2) + SUM_EPSILON)  # m (B, H, d)
+    second_moment = weighted / (without_padding(membership, mask).sum(-2) + SUM_EPSILON)  # m (B, H, d)
     shrinkage = (1 + second_moment).reciprocal()[..., None, :]
     return -(exact * membership * shrinkage).to(w.dtype)
+
+
+def causal_tssa_naive(
+    w: Tensor,
+    eta: Tensor,
+    bias: Tensor,
+    normalize: bool = True,
+    convention: Convention = "paper",
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Every token by itself, from the statistics of the tokens up to it.
+
+    ``eta``: ``(H,)``; ``bias``: of each position, ``(H, N)``, where a token's position counts tokens only.
+    """
+    samples, heads, tokens, width = w.shape
+    out = torch.zeros_like(w)
+    for b in range(samples):
+        seen: list[int] = []
+        memberships: list[Tensor] = []
+        for t in range(tokens):
+            if mask is not None and not mask[b, t]:
+                continue
+            seen.append(t)
+            energy = w[b, :, seen].square().sum(1).clamp(min=NORM_EPSILON)  # (H, d)
+            w_hat_squared = w[b, :, t].square() / energy if normalize else w[b, :, t].square()
+            shift = bias[:, len(seen) - 1, None]
+            if convention == "paper":
+                logits = w_hat_squared.sum(-1) + shift[:, 0]  # eq. 34
+            else:
+                logits = (w_hat_squared + shift).sum(-1)  # Algorithm 2
+            memberships.append((eta * logits).softmax(0))  # Π_t (H,)
+            mass = torch.stack(memberships, -1)  # (H, t)
+            moment = (mass[..., None] * w[b, :, seen].square()).sum(1) / (mass.sum(-1, keepdim=True) + SUM_EPSILON)
+            out[b, :, t] = -w[b, :, t] * memberships[-1][:, None] / (1 + moment)
+    return out
+
+
+def causal_tssa(
+    w: Tensor,
+    eta: Tensor,
+    bias: Tensor,
+    normalize: bool = True,
+    convention: Convention = "paper",
+    mask: Tensor | None = None,
+    past: TokenStatistics | None = None,
+) -> tuple[Tensor, TokenStatistics]:
+    """The same for all tokens at once by cumulative sums, going on from ``past``; and what to go on from next.
+
+    ``bias``: of each token's position, ``(B or 1, H, N, 1)``.
+    """
+    exact = without_padding(w.to(torch.promote_types(w.dtype, torch.float32)), mask)
+    squared = exact.square()
+    energy = _cumulative(squared, None if past is None else past.energy)
+    shares = squared / energy.clamp(min=NORM_EPSILON) if normalize else squared
+    repeats = 1 if convention == "paper" else w.shape[-1]
+    membership = (eta[:, None, None] * (shares.sum(-1, keepdim=True) + repeats * bias)).softmax(1)  # Π (B, H, N, 1)
+    mass = _cumulative(without_padding(membership, mask), None if past is None else past.mass)
+    moment = _cumulative(membership * squared, None if past is None else past.moment)
+    out = -(exact * membership / (1 + moment / (mass + SUM_EPSILON))).to(w.dtype)
+    return out, TokenStatistics(energy[..., -1:, :], mass[..., -1:, :], moment[..., -1:, :])
+
+
+def _cumulative(terms: Tensor, before: Tensor | None) -> Tensor:
+    sums = terms.cumsum(-2)
+    return sums if before is None else sums + before

@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.utils._pytree import tree_leaves
 
 import kattn_cli
 from kattn_cli.attention import ATTENTIONS
 from kattn_cli.attention.options import all_options, build_attention
+from kattn_cli.errors import RecipeError
 
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in ATTENTIONS),
@@ -25,20 +27,73 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("primal", {"convention": "reference"}),
     ("primal", {"projection": "data-independent", "s": 3}),
     ("primal", {"scores": "e", "s": 3, "rank_multi": 2}),
+    ("primal", {"feature_map": "exp", "trace": "projected", "s": 3}),
     ("tssa", {"normalize": False}),
+    ("mssa", {"qkv_bias": True}),
+    ("scaled", {"variant": "matrix"}),
+    ("linear", {"convention": "reference"}),
+    ("performer", {"kernel": "relu", "features": 7}),
+    ("performer", {"convention": "reference"}),
+    ("linformer", {"k": 4, "sharing": "headwise"}),
+    ("linformer", {"k": 4, "sharing": "key-value"}),
+    ("linformer", {"k": 4, "convention": "reference"}),
+    ("nystromformer", {"landmarks": 4, "conv_kernel_size": 3}),
+    ("nystromformer", {"landmarks": 4, "convention": "reference"}),
+    ("soft", {"landmarks": 4}),
+    ("yoso_e", {"gradient": "lower-bound", "conv_kernel_size": 3}),
 ]
-each_variant = pytest.mark.parametrize(("name", "options"), VARIANTS, ids=lambda value: str(value))
+CAUSAL_VARIANTS: list[tuple[str, dict[str, Any]]] = [
+    *((name, {}) for name, cls in ATTENTIONS.items() if getattr(cls, "supports_causal", False) and name != "primal"),
+    ("rpc", {"convention": "reference", "lambda": 0.1}),
+    ("rpc", {"asymmetric": "iterate", "lambda": 0.1}),
+    ("primal", {"projection": "data-independent"}),
+    ("primal", {"projection": "data-independent", "feature_map": "exp"}),
+    ("tssa", {"convention": "reference"}),
+    ("tssa", {"normalize": False}),
+    ("scaled", {"variant": "matrix"}),
+    ("performer", {"kernel": "relu"}),
+]
+EQUIVARIANT = ["softmax", "symmetric", "scaled", "rpc", "tssa", "xca", "mssa"]
+EQUIVARIANT += ["linear", "performer", "flowformer", "yoso_e"]
+"""Mechanisms that permute their outputs with the tokens; primal does so where it does not depend on data."""
+NO_MATRIX = ["tssa", "xca", "class_attention"]
+ROWS_SUM_TO_ANYTHING = ["primal", "scaled", "cosformer", "flowformer", "linformer", "nystromformer", "soft", "yoso_e"]
+each_variant = pytest.mark.parametrize(("name", "options"), VARIANTS, ids=str)
+each_causal = pytest.mark.parametrize(("name", "options"), CAUSAL_VARIANTS, ids=str)
+each_masked = pytest.mark.parametrize(
+    ("name", "options"), [one for one in VARIANTS if one[1].get("convention") != "reference"], ids=str
+)
 
 
-def build(name: str, options: dict[str, Any], n: int, dtype: torch.dtype = torch.float64) -> nn.Module:
+def build(
+    name: str, options: dict[str, Any], n: int, dtype: torch.dtype = torch.float64, causal: bool = False
+) -> nn.Module:
+    """The mechanism with every parameter away from where it starts, since some start at zero."""
     torch.manual_seed(0)
-    return build_attention(name, options, dim=24, heads=3, seq_len=n).to(dtype)
+    module = build_attention(name, options, dim=24, heads=3, seq_len=n, causal=causal).to(dtype)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter += 0.1 * torch.randn_like(parameter)
+    return module
+
+
+def draw(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, dtype=torch.float64)
+
+
+def lengths_mask(n: int, *lengths: int) -> torch.Tensor:
+    """True for the first so many tokens of each sample."""
+    return torch.arange(n) < torch.tensor(lengths)[:, None]
 
 
 def loss_of(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
     out = module(x)
     loss = (out * torch.linspace(-1, 1, out.numel(), dtype=out.dtype).reshape(out.shape)).sum()
-    return loss + (module.auxiliary_loss() if hasattr(module, "auxiliary_loss") else 0)  # type: ignore[operator]
+    return loss + auxiliary_loss(module)
+
+
+def auxiliary_loss(module: nn.Module) -> torch.Tensor:
+    return module.auxiliary_loss() if hasattr(module, "auxiliary_loss") else torch.zeros(())  # type: ignore[operator]
 
 
 @each_variant
@@ -91,27 +146,122 @@ def test_can_be_copied_after_a_forward_pass(name: str, options: dict[str, Any]) 
 def test_attention_matrix(name: str, options: dict[str, Any]) -> None:
     module = build(name, options, 9)
     if not hasattr(module, "attention_matrix"):
-        assert name == "tssa"
+        assert name in NO_MATRIX
         return
-    matrix = module.attention_matrix(torch.randn(2, 9, 24, dtype=torch.float64))  # type: ignore[operator]
+    matrix = module.attention_matrix(draw(2, 9, 24))  # type: ignore[operator]
     assert matrix.shape == (2, 3, 9, 9)
-    if name != "primal":
+    if name not in ROWS_SUM_TO_ANYTHING and options.get("convention") != "reference":
         torch.testing.assert_close(matrix.sum(-1), torch.ones(2, 3, 9, dtype=torch.float64))
 
 
+@each_masked
+def test_padding_changes_nothing(name: str, options: dict[str, Any]) -> None:
+    """Outputs, gradients and the auxiliary term of a padded batch are those of each sequence by itself."""
+    module = build(name, options, 13).eval()
+    x, lengths = draw(3, 13, 24), (13, 6, 1)
+    mask = lengths_mask(13, *lengths)
+    noisy = x + 100 * (~mask)[..., None]
+    out = module(x, mask)
+    torch.testing.assert_close(module(noisy, mask)[mask], out[mask], rtol=0, atol=0)
+    term = auxiliary_loss(module)
+    terms = []
+    for b, length in enumerate(lengths):
+        torch.testing.assert_close(out[b : b + 1, :length], module(x[b : b + 1, :length]), rtol=1e-9, atol=1e-9)
+        terms.append(auxiliary_loss(module))
+    torch.testing.assert_close(term, torch.stack(terms).mean(), rtol=1e-9, atol=1e-9)
+    inputs = x.requires_grad_()
+    module(inputs, mask)[mask].square().sum().backward()
+    assert inputs.grad is not None
+    assert not inputs.grad[~mask].any()
+
+
+@each_variant
+def test_a_mask_without_padding_is_no_mask(name: str, options: dict[str, Any]) -> None:
+    module = build(name, options, 9).eval()
+    x = draw(2, 9, 24)
+    expected = module(x)
+    torch.testing.assert_close(module(x, torch.ones(2, 9, dtype=torch.bool)), expected, rtol=1e-9, atol=1e-9)
+
+
+@each_variant
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+def test_a_sample_of_padding_alone_harms_nobody(name: str, options: dict[str, Any], dtype: torch.dtype) -> None:
+    module = build(name, options, 9, dtype).eval()
+    x = torch.randn(2, 9, 24, dtype=dtype, requires_grad=True)
+    out = module(x, lengths_mask(9, 0, 5))
+    assert out.isfinite().all()
+    out.sum().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in module.parameters())
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [*((name, {}) for name in EQUIVARIANT), ("primal", {"projection": "data-independent"})],
+    ids=str,
+)
+def test_outputs_move_with_the_tokens(name: str, options: dict[str, Any]) -> None:
+    module = build(name, options, 9).eval()
+    x, order = draw(2, 9, 24), torch.tensor([3, 0, 8, 1, 7, 2, 6, 4, 5])
+    torch.testing.assert_close(module(x[:, order]), module(x)[:, order], rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", ATTENTIONS)
-def test_causal_where_supported_and_refused_elsewhere(name: str) -> None:
-    make = lambda: build_attention(name, {}, dim=24, heads=3, seq_len=9, causal=True).double()  # noqa: E731
-    if not getattr(ATTENTIONS[name], "supports_causal"):  # noqa: B009 (a class constant that nn.Module lacks)
-        with pytest.raises(kattn_cli.errors.RecipeError, match=r"causal form|no causal"):
-            make()
+def test_causal_is_refused_where_there_is_no_such_form(name: str) -> None:
+    if getattr(ATTENTIONS[name], "supports_causal", False):
+        assert name in [variant for variant, _ in CAUSAL_VARIANTS]
         return
-    module = make().eval()
-    x = torch.randn(1, 9, 24, dtype=torch.float64)
-    changed = x.clone()
-    changed[:, 5:] += 1
-    torch.testing.assert_close(module(x)[:, :5], module(changed)[:, :5], rtol=1e-12, atol=1e-12)
-    assert not torch.allclose(module(x)[:, 5:], module(changed)[:, 5:])
+    with pytest.raises(RecipeError, match=f"^attention {name}: has no causal form$"):
+        build_attention(name, {}, dim=24, heads=3, seq_len=9, causal=True)
+
+
+@each_causal
+def test_causal_outputs_do_not_see_the_future(name: str, options: dict[str, Any]) -> None:
+    module = build(name, options, 9, causal=True).eval()
+    x = draw(2, 9, 24)
+    for t in range(1, 9):
+        changed = x.clone()
+        changed[:, t:] += 1
+        torch.testing.assert_close(module(x)[:, :t], module(changed)[:, :t], rtol=1e-12, atol=1e-12)
+        assert not torch.allclose(module(x)[:, t:], module(changed)[:, t:])
+        torch.testing.assert_close(module(x)[:, :t], module(x[:, :t]), rtol=1e-9, atol=1e-9)
+
+
+@each_causal
+@pytest.mark.parametrize("padded", ["right", "left"])
+def test_causal_with_padding(name: str, options: dict[str, Any], padded: str) -> None:
+    if options.get("variant") == "matrix" and padded == "left":
+        pytest.skip("S belongs to positions, which padding at the left moves")
+    module = build(name, options, 9, causal=True).eval()
+    x = draw(2, 9, 24)
+    mask = lengths_mask(9, 9, 5) if padded == "right" else lengths_mask(9, 9, 5).flip(-1)
+    out = module(x, mask)
+    assert out.isfinite().all()
+    torch.testing.assert_close(out[0], module(x)[0], rtol=1e-9, atol=1e-9)
+    torch.testing.assert_close(out[1, mask[1]], module(x[1:, mask[1]])[0], rtol=1e-9, atol=1e-9)
+
+
+@each_causal
+@pytest.mark.parametrize("chunks", [[1] * 9, [4, 1, 3, 1], [9]], ids=str)
+def test_decoding_equals_all_at_once(name: str, options: dict[str, Any], chunks: list[int]) -> None:
+    module = build(name, options, 9, causal=True).eval()
+    if not hasattr(module, "decode"):
+        assert name not in ("softmax", "primal", "tssa")
+        return
+    x, state, outputs = draw(2, 9, 24), None, []
+    for chunk in x.split(chunks, 1):
+        out, state = module.decode(chunk, state)  # type: ignore[operator]
+        outputs.append(out)
+    torch.testing.assert_close(torch.cat(outputs, 1), module(x), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["tssa", "primal"])
+def test_state_of_linear_mechanisms_does_not_grow(name: str) -> None:
+    options = {"projection": "data-independent"} if name == "primal" else {}
+    module = build(name, options, 64, causal=True).eval()
+    _, early = module.decode(draw(1, 2, 24))  # type: ignore[operator]
+    _, late = module.decode(draw(1, 40, 24), early)  # type: ignore[operator]
+    sizes = [[leaf.numel() for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)] for state in (early, late)]
+    assert sizes[0] == sizes[1]
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)

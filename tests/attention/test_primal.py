@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 import torch
-from reference_vectors import Vector, assert_equal, check_forward_backward, check_gradients, fill, load
+from reference_vectors import Vector, assert_equal, check_forward_backward, check_gradients, fill, load, merge
 from torch import Tensor
 
 from kattn_cli.attention.primal import PrimalAttention
@@ -53,52 +55,171 @@ def test_equals_the_authors_program(name: str) -> None:
     check_forward_backward(_module(vector), vector, _theirs(vector))
 
 
+SERIES = {
+    "w_e": "We",
+    "w_r": "Wr",
+    "regulariser": "inner_attention.Lambda",
+    "qk.weight": "qk.weight",
+    "qk.bias": "qk.bias",
+    "concat.weight": "inner_attention.concate_weight.weight",
+    "concat.bias": "inner_attention.concate_weight.bias",
+    "proj.weight": "out_projection.weight",
+    "proj.bias": "out_projection.bias",
+}
+LONG_RANGE = {
+    "w_e": "We",
+    "w_r": "Wr",
+    "regulariser": "attn.Lambda",
+    "qk.weight": "qk.weight",
+    "qk.bias": "qk.bias",
+    "concat.weight": "attn.concate_weight.weight",
+    "concat.bias": "attn.concate_weight.bias",
+    "proj.weight": "ff.weight",
+    "proj.bias": "ff.bias",
+}
+CAUSAL = {
+    "w_e": "We",
+    "w_r": "Wr",
+    "regulariser": "Lambda",
+    "qk.weight": "qk.weight",
+    "qk.bias": "qk.bias",
+    "concat.weight": "concate_weight.weight",
+    "concat.bias": "concate_weight.bias",
+}
+REINFORCEMENT = {**CAUSAL, "proj.weight": "out_projection.weight", "proj.bias": "out_projection.bias"}
+TEXT = {**CAUSAL, "proj.weight": "out_proj.weight", "proj.bias": "out_proj.bias"}
+
+
+def _check_objective(module: PrimalAttention, vector: Vector, theirs: dict[str, str]) -> None:
+    """Scores, KSVD loss and the loss's gradients, in the authors' program for one layer, η = 1."""
+    x = vector["x"].clone().requires_grad_()
+    module.zero_grad()
+    module(x)
+    assert module._last is not None
+    assert_equal(module._last.e, vector["escore"])
+    assert_equal(module._last.r, vector["rscore"])
+    loss = module.auxiliary_loss()
+    assert_equal(loss, vector["ksvd_loss"])
+    loss.backward()
+    assert_equal(x.grad, vector["ksvd_grad_x"])
+    check_gradients(module, vector, theirs, "ksvd_gradparam")
+
+
 def test_sequences_shorter_than_the_longest_equal_the_authors() -> None:
     """Built for 33 tokens and given 16: the 24 rows of f(X) repeat some tokens."""
     vector = load("primal_ts__shorter_L16_max33_C24_h2_s4x6")
-    for prefix in ("", "gradparam."):
-        for kind in ("weight", "bias"):
-            parts = [vector[f"{prefix}{part}_projection.{kind}"] for part in ("query", "key")]
-            vector[f"{prefix}qk.{kind}"] = torch.cat(parts)
-    theirs = {
-        "w_e": "We",
-        "w_r": "Wr",
-        "regulariser": "inner_attention.Lambda",
-        "qk.weight": "qk.weight",
-        "qk.bias": "qk.bias",
-        "concat.weight": "inner_attention.concate_weight.weight",
-        "concat.bias": "inner_attention.concate_weight.bias",
-        "proj.weight": "out_projection.weight",
-        "proj.bias": "out_projection.bias",
-    }
+    merge(vector, "qk", "query_projection", "key_projection")
     module = PrimalAttention(24, 2, seq_len=33, s=4, rank_multi=6, convention="reference")
-    check_forward_backward(fill(module, vector, theirs), vector, theirs)
+    check_forward_backward(fill(module, vector, SERIES), vector, SERIES)
+
+
+def test_long_range_arena_equals_the_authors() -> None:
+    """Whose loss can take the trace of the projected weights, ``W_{e|X}ᵀ W_{r|X}``."""
+    vector = load("primal_lra__nopad_N33_C24_h2_s4x8_tracex")
+    merge(vector, "qk", "W_q", "W_k")
+    module = PrimalAttention(24, 2, seq_len=33, s=4, rank_multi=8, eta=1.0, trace="projected", convention="reference")
+    check_forward_backward(fill(module, vector, LONG_RANGE), vector, LONG_RANGE)
+    _check_objective(module, vector, LONG_RANGE)
+
+
+def test_reinforcement_learning_equals_the_authors() -> None:
+    vector = load("primal_rl__N16_C24_h2_s12")
+    merge(vector, "qk", "query_projection", "key_projection")
+    module = _causal(s=12)
+    check_forward_backward(fill(module, vector, REINFORCEMENT), vector, REINFORCEMENT)
+    _check_objective(module, vector, REINFORCEMENT)
+
+
+def test_text_equals_the_authors() -> None:
+    vector = load("primal_nlp__T16_C24_h2_s6")
+    merge(vector, "qk", "q_proj", "k_proj")
+    for name in ("x", "out", "cotangent", "grad_x", "ksvd_grad_x"):  # theirs are (T, B, C)
+        vector[name] = vector[name].transpose(0, 1)
+    module = _causal(s=6)
+    check_forward_backward(fill(module, vector, TEXT), vector, TEXT)
+    _check_objective(module, vector, TEXT)
+
+
+def _causal(s: int) -> PrimalAttention:
+    return PrimalAttention(
+        24,
+        2,
+        seq_len=16,
+        causal=True,
+        s=s,
+        eta=1.0,
+        projection="data-independent",
+        square="sample",
+        convention="reference",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "square", "theirs", "parts"),
+    [
+        ("primal_lra__ksvd_2layers_tracenox", "batch", LONG_RANGE, ("W_q", "W_k")),
+        ("primal_ts__ksvd_2layers", "sample", SERIES, ("query_projection", "key_projection")),
+    ],
+)
+def test_losses_of_two_layers_equal_the_authors(
+    name: str, square: Literal["batch", "sample"], theirs: dict[str, str], parts: tuple[str, str]
+) -> None:
+    """The mean over layers; Long-Range Arena with padding, of which only the output knows."""
+    vector = load(name)
+    layers, losses = [], []
+    for index in range(2):
+        own = {key.removeprefix(f"layer{index}."): value for key, value in vector.items()}
+        merge(own, "qk", *parts)
+        layer = PrimalAttention(24, 2, seq_len=33, s=3, rank_multi=5, eta=1.0, square=square, convention="reference")
+        fill(layer, own, theirs)
+        x = own["x"].clone().requires_grad_()
+        assert_equal(layer(x, own["mask"].bool() if "mask" in own else None), own["out"])
+        layers.append((layer, x, own))
+        losses.append(layer.auxiliary_loss())
+    loss = torch.stack(losses).mean()
+    assert_equal(loss, vector["ksvd_loss"].mean())
+    loss.backward()
+    for layer, x, own in layers:
+        assert_equal(x.grad, own["ksvd_grad_x"])
+        check_gradients(layer, own, theirs, "ksvd_gradparam")
+
+
+def test_causal_form_that_would_sample_the_future_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs projection: data-independent"):
+        PrimalAttention(24, 2, seq_len=16, causal=True)
+
+
+def test_exp_features_make_rows_of_the_kernel_sum_as_remark_4_1_says() -> None:
+    """``D̂^{−1} ⟨g(q_i), g(k_j)⟩`` sums to 1 over j; the scores carry D̂^{−1/2} of their own token each."""
+    torch.manual_seed(0)
+    module = PrimalAttention(12, 2, seq_len=5, s=2, projection="data-independent", feature_map="exp").double()
+    x = torch.randn(1, 5, 12, dtype=torch.float64)
+    q, k = module.qk(x)[0].unflatten(-1, (2, 2, 6)).unbind(1)
+    assert module.directions is not None
+    for head in range(2):
+        g_q, g_k = (
+            torch.exp(z[:, head] @ module.directions.T) * torch.exp(-z[:, head].square().sum(-1, keepdim=True) / 2)
+            for z in (q, k)
+        )
+        kernel = g_q @ g_k.T
+        scale = kernel.sum(-1)
+        torch.testing.assert_close((kernel / scale[:, None]).sum(-1), torch.ones(5, dtype=torch.float64))
+        expected = kernel / (scale[:, None] * scale[None]).sqrt()
+        torch.testing.assert_close(module.attention_matrix(x)[0, head], expected)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_scores_and_sampled_rows_equal_the_authors(name: str) -> None:
+def test_sampled_rows_equal_the_authors(name: str) -> None:
     vector = load(name)
-    module = _module(vector)
-    module(vector["x"])
-    assert module._last is not None
-    assert_equal(module._last[0], vector["escore"])
-    assert_equal(module._last[1], vector["rscore"])
     for convention in ("paper", "reference"):
         rows = sampled_rows(vector["x"].shape[1], len(vector["indices"]), convention)
         assert rows.tolist() == vector["indices"].tolist()
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_auxiliary_loss_and_its_gradients_equal_the_authors(name: str) -> None:
+def test_scores_loss_and_its_gradients_equal_the_authors(name: str) -> None:
     vector = load(name)
-    module = _module(vector)
-    x = vector["x"].clone().requires_grad_()
-    module(x)
-    loss = module.auxiliary_loss()
-    assert_equal(loss, vector["ksvd_loss"])
-    loss.backward()
-    assert_equal(x.grad, vector["ksvd_grad_x"])
-    check_gradients(module, vector, _theirs(vector), "ksvd_gradparam")
+    _check_objective(_module(vector), vector, _theirs(vector))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
-from reference_vectors import check_forward_backward, load
+from reference_vectors import check_forward_backward, fill, load, merge, names
 from timm.layers import Attention
 
 from kattn_cli.attention.softmax import SoftmaxAttention
@@ -18,17 +19,15 @@ def test_equals_timm_with_its_own_weights() -> None:
     torch.testing.assert_close(ours(x), theirs(x), rtol=1e-9, atol=1e-9)
 
 
-def test_equals_the_primal_authors_baseline() -> None:
-    vector = load("lra_softmax__nopad_N33_C24_h2")
-    for kind in ("weight", "bias"):
-        vector[f"qkv.{kind}"] = torch.cat([vector[f"W_{part}.{kind}"] for part in "qkv"])
-        vector[f"gradparam.qkv.{kind}"] = torch.cat([vector[f"gradparam.W_{part}.{kind}"] for part in "qkv"])
+@pytest.mark.parametrize("name", names("lra_softmax__"))
+def test_equals_the_primal_authors_baseline(name: str) -> None:
+    vector = load(name)
+    merge(vector, "qkv", "W_q", "W_k", "W_v")
     theirs = {
         "qkv.weight": "qkv.weight",
         "qkv.bias": "qkv.bias",
         "proj.weight": "ff.weight",
         "proj.bias": "ff.bias",
     }
-    module = SoftmaxAttention(24, 2, seq_len=33).double()
-    module.load_state_dict({ours: vector[name] for ours, name in theirs.items()})
-    check_forward_backward(module, vector, theirs)
+    module = SoftmaxAttention(24, 2, seq_len=33)
+    check_forward_backward(fill(module, vector, theirs), vector, theirs)

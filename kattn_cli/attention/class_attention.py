@@ -1,0 +1,43 @@
+"""Class attention: only the class token, the first, attends; the others pass through. Linear in N.
+
+Source: "Going deeper with Image Transformers" (CaiT; Touvron et al. 2021), §3. XCiT and ToST end in two layers
+of it, after mechanisms in which the class token plays no part.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from kattn_cli.attention import flops
+from kattn_cli.attention.heads import join_heads, split_heads, split_projections
+from kattn_cli.attention.mechanism import AttentionMechanism, Card
+from kattn_cli.kernels.softmax import softmax_attention
+
+
+class ClassAttention(AttentionMechanism):
+    """``softmax(q₀ kᵀ / √d) v``, projected, in the first token's place. ``(B, N, C)`` to the same."""
+
+    card = Card(paper="Touvron et al. 2021 (CaiT), §3", cost="N")
+
+    def __init__(self, dim: int, heads: int, *, seq_len: int, causal: bool = False, qkv_bias: bool = True) -> None:
+        super().__init__(dim, heads, causal)
+        self.qkv = torch.nn.Linear(dim, 3 * dim, bias=qkv_bias)
+        self.proj = torch.nn.Linear(dim, dim)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        weights = self.qkv.weight.split((self.dim, 2 * self.dim))
+        biases = (None, None) if self.qkv.bias is None else self.qkv.bias.split((self.dim, 2 * self.dim))
+        q = split_heads(F.linear(x[:, :1], weights[0], biases[0]), self.heads)
+        k, v = split_projections(F.linear(x, weights[1], biases[1]), self.heads, 2)
+        attended = self.proj(join_heads(softmax_attention(q, k, v, mask=mask)))
+        return torch.cat((attended, x[:, 1:].to(attended.dtype)), 1)
+
+    def flops(self, n: int) -> int:
+        """Operations for one sample of ``n`` tokens."""
+        bias = self.qkv.bias is not None
+        scores = 4 * n * self.dim + self.heads * n + flops.softmax(self.heads, n)
+        ends = 2 * flops.linear(1, self.dim, self.dim, bias)
+        return ends + flops.linear(n, self.dim, 2 * self.dim, bias) + scores

@@ -1,0 +1,83 @@
+"""What the mechanisms of this room share: sizes, projections, and the card that describes each."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+from torch import Tensor, nn
+
+from kattn_cli.attention import flops
+from kattn_cli.attention.heads import join_heads, split_projections
+
+
+@dataclass(frozen=True)
+class Card:
+    """A mechanism in a line: where it comes from, what it costs, where it differs from its authors' program.
+
+    ``cost`` is the number of operations as N grows, in the field's usual letters.
+    """
+
+    paper: str
+    cost: str
+    differs: str = ""
+
+
+def refuse_longer(n: int, seq_len: int) -> None:
+    """For mechanisms that have a parameter for each position.
+
+    Raises:
+        ValueError: if ``n`` tokens are more than the ``seq_len`` that a mechanism was built for.
+    """
+    if n > seq_len:
+        raise ValueError(f"{n} tokens, and it was built for {seq_len}")
+
+
+class AttentionMechanism(nn.Module):
+    """``(B, N, C)`` to ``(B, N, C)`` in ``heads`` heads.
+
+    Raises:
+        ValueError: if ``heads`` does not divide ``dim``, or ``causal`` is asked of a mechanism without that form.
+    """
+
+    card: ClassVar[Card]
+    supports_causal: ClassVar[bool] = False
+
+    def __init__(self, dim: int, heads: int, causal: bool = False) -> None:
+        super().__init__()
+        if dim % heads:
+            raise ValueError(f"dim = {dim} is not a multiple of heads = {heads}")
+        if causal and not self.supports_causal:
+            raise ValueError("has no causal form")
+        self.dim, self.heads, self.head_dim, self.causal = dim, heads, dim // heads, causal
+
+
+class QKVAttention(AttentionMechanism):
+    """Queries, keys and values from one projection, an operator on them, heads joined, an output projection.
+
+    Parameters are named and laid out as in timm's ``Attention``, so its weights load.
+    """
+
+    def __init__(self, dim: int, heads: int, *, causal: bool = False, qkv_bias: bool = True) -> None:
+        super().__init__(dim, heads, causal)
+        self.qkv = nn.Linear(dim, 3 * dim, bias=qkv_bias)
+        self.proj = nn.Linear(dim, dim)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        q, k, v = split_projections(self.qkv(x), self.heads, 3)
+        return self.proj(join_heads(self.operate(q, k, v, mask)))
+
+    @abstractmethod
+    def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        """From ``(B, H, N, d)`` three times to the same."""
+
+    @abstractmethod
+    def operator_flops(self, n: int) -> int:
+        """Operations of :meth:`operate` for one sample of ``n`` tokens."""
+
+    def flops(self, n: int) -> int:
+        """Operations for one sample of ``n`` tokens."""
+        projections = flops.linear(n, self.dim, 3 * self.dim, self.qkv.bias is not None)
+        return projections + self.operator_flops(n) + flops.linear(n, self.dim, self.dim)

@@ -1,0 +1,47 @@
+"""Which tokens there are, and which may be seen.
+
+A mask is ``(B, N)``, True where there is a token and False where a sequence is padded. Padding never changes
+what a mechanism computes for the tokens; what it returns at the padding is finite and means nothing.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+def without_padding(z: Tensor, mask: Tensor | None) -> Tensor:
+    """``(B, H, N, d)`` with zeros at the padding, whatever stood there."""
+    return z if mask is None else z.masked_fill(~mask[:, None, :, None], 0)
+
+
+def token_counts(z: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor:
+    """Tokens of each sample, ``(B or 1, 1, 1, 1)``; with ``causal`` up to each token, ``(B or 1, 1, N, 1)``.
+
+    At least one everywhere, so that it can be divided by.
+    """
+    there = z.new_ones(1, z.shape[-2]) if mask is None else mask.to(z.dtype)
+    counts = there.cumsum(-1)[:, None, :, None] if causal else there.sum(-1)[:, None, None, None]
+    return counts.clamp(min=1)
+
+
+def total(z: Tensor, causal: bool = False) -> Tensor:
+    """The sum over tokens, ``(B, H, 1, d)``; with ``causal`` up to each token, ``(B, H, N, d)``."""
+    return z.cumsum(-2) if causal else z.sum(-2, keepdim=True)
+
+
+def visible(mask: Tensor | None, causal: bool, queries: int, keys: int, device: torch.device) -> Tensor | None:
+    """Which keys each query may see, ``(B or 1, 1, queries or 1, keys)``; None where it may see all.
+
+    With ``causal`` the queries are the last ones of the keys. No query sees nothing: a softmax over nothing is
+    not a number. With ``causal`` each sees itself, and a sample without any token sees all its padding.
+    """
+    if mask is not None:
+        mask = mask[:, None, None, :]
+    if not causal:
+        return None if mask is None else mask | ~mask.any(-1, keepdim=True)
+    past = torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)[None, None]
+    if mask is None:
+        return past
+    itself = past & ~torch.ones_like(past).tril(keys - queries - 1)
+    return (past & mask) | itself

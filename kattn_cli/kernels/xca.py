@@ -1,0 +1,35 @@
+"""Cross-covariance attention: softmax attention between the channels of a head instead of between tokens.
+
+Source: XCiT, "Cross-Covariance Image Transformers" (El-Nouby et al. 2021), eq. 2.
+B: batch, H: heads, N: tokens, d: head width; q, k, v are ``(B, H, N, d)``.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from kattn_cli.kernels.masks import without_padding
+
+NORM_EPSILON = 1e-12
+
+
+def xca_naive(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Eq. 2 on normalised columns. ``temperature``: what the scores are multiplied by, ``(H,)``."""
+    q_hat = F.normalize(without_padding(q, mask), dim=-2, eps=NORM_EPSILON)
+    k_hat = F.normalize(without_padding(k, mask), dim=-2, eps=NORM_EPSILON)
+    attention = (temperature[:, None, None] * (q_hat.mT @ k_hat)).softmax(-1)  # (B, H, d, d)
+    return (attention @ v.mT).mT
+
+
+def xca(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The same numbers with the d × d product divided by the norms, instead of the N × d factors."""
+    exact = torch.promote_types(q.dtype, torch.float32)
+    q, k = without_padding(q, mask), without_padding(k, mask)
+    q_norm, k_norm = (
+        torch.linalg.vector_norm(z, dim=-2, keepdim=True, dtype=exact).clamp(min=NORM_EPSILON) for z in (q, k)
+    )
+    cosines = (q.mT @ k).to(exact) / (q_norm.mT * k_norm)
+    attention = (temperature[:, None, None] * cosines).softmax(-1).to(v.dtype)
+    return v @ attention.mT

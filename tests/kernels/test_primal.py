@@ -1,0 +1,103 @@
+"""Primal scores, feature maps and the objective equal their equations token by token."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from against_naive import SIZES, compare, draw, padding
+from torch import Tensor
+
+from kattn_cli.kernels.primal import (
+    cosine_features,
+    exp_features,
+    exp_features_naive,
+    ksvd_objective,
+    primal_scores,
+    primal_scores_naive,
+    running_mean,
+    sampled_rows,
+    sampled_tokens,
+)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_data_dependent_scores_equal_naive(size: tuple[int, ...]) -> None:
+    b, h, _, d = size
+    compare(
+        lambda z, x, w, mask: primal_scores(cosine_features(z), x, w),
+        lambda z, x, w, mask: primal_scores_naive(z / z.norm(dim=-1, keepdim=True), x, w),
+        draw(*size),
+        draw(b, h, 7, d),
+        draw(h, 7, 3),
+        mask=None,
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_data_independent_scores_equal_naive(size: tuple[int, ...]) -> None:
+    compare(
+        lambda z, w, mask: primal_scores(cosine_features(z), None, w),
+        lambda z, w, mask: primal_scores_naive(z / z.norm(dim=-1, keepdim=True), None, w),
+        draw(*size),
+        draw(size[1], size[3], 3),
+        mask=None,
+    )
+
+
+@pytest.mark.parametrize("size", [(2, 2, 1, 4), (2, 3, 7, 5)])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("side", [0, 1])
+def test_exp_features_equal_naive(size: tuple[int, ...], causal: bool, masked: bool, side: int) -> None:
+    directions = draw(6, size[-1])
+    compare(
+        lambda q, k, mask: exp_features(q, k, directions, causal, mask)[side],
+        lambda q, k, mask: exp_features_naive(q, k, directions, causal, mask)[side],
+        draw(*size),
+        draw(*size),
+        mask=padding(size[2]) if masked else None,
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("masked", [False, True])
+def test_running_mean_equals_a_loop(size: tuple[int, ...], masked: bool) -> None:
+    def naive(z: Tensor, mask: Tensor | None) -> Tensor:
+        out = torch.zeros_like(z)
+        for b in range(size[0]):
+            there = [t for t in range(size[2]) if mask is None or mask[b, t]]
+            for count, t in enumerate(there, 1):
+                out[b, :, t] = z[b, :, there[:count]].mean(1)
+        return out
+
+    compare(running_mean, naive, draw(*size), mask=padding(size[2]) if masked else None)
+
+
+@pytest.mark.parametrize("convention", ["paper", "reference"])
+def test_objective_equals_a_loop(convention: str) -> None:
+    e, r, w_e, w_r = draw(2, 3, 7, 4), draw(2, 3, 7, 4), draw(3, 5, 4), draw(3, 5, 4)
+    regulariser, mask = draw(3, 4).abs(), padding(7)
+    expected = []
+    for b in range(2):
+        heads = []
+        for h in range(3):
+            diagonal = torch.diag(regulariser[h])
+            terms = []
+            for t in range(7):
+                for score in (e[b, h, t], r[b, h, t]):
+                    if convention == "paper" and mask[b, t]:
+                        terms.append(score @ diagonal @ score / 2)  # eq. 11
+                    elif convention == "reference":
+                        terms.append((diagonal @ score).square().sum() / 2 / 7)
+            heads.append(sum(terms) - torch.trace(w_e[h].T @ w_r[h]))
+        expected.append(sum(heads) / 3)
+    found = ksvd_objective(e, r, w_e, w_r, regulariser, convention, mask)  # type: ignore[arg-type]
+    torch.testing.assert_close(found, torch.stack(expected), rtol=1e-9, atol=1e-9)  # type: ignore[arg-type]
+
+
+def test_rows_are_sampled_among_the_tokens() -> None:
+    mask = padding(43)
+    found = sampled_tokens(mask, 9)
+    for b in range(2):
+        there = mask[b].nonzero()[:, 0]
+        assert found[b].tolist() == there[sampled_rows(len(there), 9, "paper")].tolist()

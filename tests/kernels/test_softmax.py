@@ -1,0 +1,41 @@
+"""Fused softmax attention equals the equation; masks and causality do what they say."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from against_naive import SIZES, compare, draw, padding
+
+from kattn_cli.kernels.masks import visible
+from kattn_cli.kernels.softmax import softmax_attention, softmax_attention_naive
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_equals_naive(size: tuple[int, ...], causal: bool, masked: bool) -> None:
+    compare(
+        lambda q, k, v, mask: softmax_attention(q, k, v, causal=causal, mask=mask),
+        lambda q, k, v, mask: softmax_attention_naive(q, k, v, causal, mask),
+        draw(*size),
+        draw(*size),
+        draw(*size),
+        mask=padding(size[2]) if masked else None,
+    )
+
+
+def test_the_last_queries_see_all_before_them() -> None:
+    q, k, v = draw(3, 2, 3, 7, 5).unbind(0)
+    whole = softmax_attention(q, k, v, causal=True)
+    torch.testing.assert_close(softmax_attention(q[:, :, 4:], k, v, causal=True), whole[:, :, 4:])
+
+
+def test_what_is_visible() -> None:
+    mask = torch.tensor([[False, True, False], [False, False, False]])
+    assert visible(None, False, 3, 3, mask.device) is None
+    keys = visible(mask, False, 3, 3, mask.device)
+    assert keys is not None
+    assert keys[:, 0].int().tolist() == [[[0, 1, 0]], [[1, 1, 1]]]
+    causal = visible(mask, True, 2, 3, mask.device)
+    assert causal is not None
+    assert causal[:, 0].int().tolist() == [[[0, 1, 0], [0, 1, 1]], [[0, 1, 0], [0, 0, 1]]]
