@@ -1,0 +1,75 @@
+"""YOSO-E: attention by the expected collisions of queries and keys under random hyperplane hashing.
+
+Source: Zeng et al. 2021, "You Only Sample (Almost) Once". This is the expectation that YOSO's samples converge to,
+quadratic in N, with the output of each token scaled to unit norm (N-YOSO).
+
+τ is the bits of a hash. The authors' released configurations have 9 for BERT with 512 tokens (the default here and
+of the ``transformers`` library), and on Long-Range Arena 10 for 1,024 tokens, 11 for 2,000 and 12 for 4,000.
+``gradient: lower-bound`` is how the authors train: a bound on the derivative, finite where a query meets its key.
+``conv_kernel_size`` adds to the output a depthwise convolution of the values along tokens, one kernel a head.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from kattn_cli.attention.heads import split_projections
+from kattn_cli.attention.mechanism import Card, QKVAttention
+from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.yoso_e import Gradient, yoso, yoso_matrix
+
+
+class YosoAttention(QKVAttention):
+    """``normalize((1 − arccos(q̂ k̂ᵀ) / π)^τ v)``, then the output projection. ``(B, N, C)`` to the same.
+
+    Raises:
+        ValueError: if ``conv_kernel_size`` is even.
+    """
+
+    card = Card(paper="Zeng et al. 2021, YOSO-E", cost="N²")
+
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        *,
+        seq_len: int,
+        causal: bool = False,
+        tau: Annotated[int, Field(ge=1)] = 9,
+        gradient: Gradient = "exact",
+        conv_kernel_size: Annotated[int, Field(ge=0)] = 0,
+        qkv_bias: bool = True,
+    ) -> None:
+        super().__init__(dim, heads, causal=causal, qkv_bias=qkv_bias)
+        if conv_kernel_size and conv_kernel_size % 2 == 0:
+            raise ValueError(f"conv_kernel_size = {conv_kernel_size} is even, and has no middle")
+        self.tau, self.gradient, self.conv_kernel_size = tau, gradient, conv_kernel_size
+        if conv_kernel_size:
+            size, padding = (conv_kernel_size, 1), (conv_kernel_size // 2, 0)
+            self.conv = nn.Conv2d(heads, heads, size, padding=padding, groups=heads, bias=False)
+
+    def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        out = yoso(q, k, v, self.tau, self.gradient, mask)
+        return out + self.conv(without_padding(v, mask)) if self.conv_kernel_size else out
+
+    def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """What the values are multiplied by, the convolution included, ``(B, H, N, N)``. Rows do not sum to 1."""
+        q, k, v = split_projections(self.qkv(x), self.heads, 3)
+        weights = yoso_matrix(q, k, self.tau, self.gradient, mask)
+        norms = (weights @ v.to(weights.dtype)).norm(dim=-1, keepdim=True)
+        matrix = (weights / norms.clamp(min=torch.finfo(norms.dtype).tiny)).to(v.dtype)
+        if not self.conv_kernel_size:
+            return matrix
+        n = x.shape[1]
+        taps = torch.eye(n, dtype=v.dtype, device=v.device).expand(len(x), self.heads, n, n)
+        return matrix + self.conv(without_padding(taps, mask))
+
+    def operator_flops(self, n: int) -> int:
+        """Two products; clamping, arccos and power, six an entry; three normalisations; the convolution."""
+        normalisations = 3 * (3 * n * self.dim + self.heads * n)
+        convolution = (2 * self.conv_kernel_size + 1) * n * self.dim if self.conv_kernel_size else 0
+        return 4 * n * n * self.dim + 6 * self.heads * n * n + normalisations + convolution

@@ -1,0 +1,42 @@
+"""cosFormer: positive features, re-weighted by the cosine of the distance between tokens.
+
+Source: Qin et al. 2022, "cosFormer: Rethinking Softmax in Attention", eq. 8–13. B: batch, H: heads, N: tokens,
+d: head width; M, at least N, is the distance at which the weight falls to zero.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from kattn_cli.kernels.masks import without_padding
+
+
+def cosformer_angles(z: Tensor, longest: int, mask: Tensor | None = None, start: int = 0) -> Tensor:
+    """``π/2 · i/M``, ``(B or 1, 1, N, 1)``, with i the token's rank among tokens, from ``start`` on."""
+    there = torch.ones(1, z.shape[-2], dtype=torch.bool, device=z.device) if mask is None else mask
+    exact = torch.promote_types(z.dtype, torch.float32)
+    return (start + there.cumsum(-1) - 1)[:, None, :, None].to(exact) * (math.pi / 2 / longest)
+
+
+def cosformer_features(z: Tensor, angles: Tensor) -> Tensor:
+    """``[relu(z) cos, relu(z) sin]``: their products are those of relu(z) times the cosine of the difference."""
+    positive = F.relu(z.to(angles.dtype))
+    return torch.cat((positive * angles.cos(), positive * angles.sin()), -1)
+
+
+def cosformer_naive(
+    q: Tensor, k: Tensor, v: Tensor, longest: int, mask: Tensor | None = None, causal: bool = False
+) -> Tensor:
+    """The equations as printed; forms the N × N matrix."""
+    n = q.shape[-2]
+    rank = torch.arange(n, device=q.device)[None] if mask is None else mask.cumsum(-1)
+    distance = (rank[:, None, :, None] - rank[:, None, None, :]).to(q.dtype)
+    scores = F.relu(q) @ without_padding(F.relu(k), mask).mT * (math.pi / 2 * distance / longest).cos()
+    if causal:
+        scores = scores.tril()
+    total = scores.sum(-1, keepdim=True)
+    return scores / torch.where(total > 0, total, 1) @ v

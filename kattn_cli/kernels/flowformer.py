@@ -1,0 +1,98 @@
+"""Flow-Attention: information flows from sources (keys, values) to sinks (queries), and none is made or lost.
+
+Source: Wu et al. 2022, "Flowformer: Linearizing Transformers with Conservation Flows", eq. 4–8. Causal: every sum
+over tokens runs up to the token itself, the one under the competition's softmax too, and sums are compared as means,
+so that the first tokens' flows are as large as the last ones'.
+B: batch, H: heads, N: tokens, d: head width.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from kattn_cli.kernels.linear import LinearState, linear_attention, linear_attention_decode
+from kattn_cli.kernels.masks import token_counts, total, visible, without_padding
+
+EPSILON = 1e-12
+
+
+class FlowState(NamedTuple):
+    """What the tokens so far leave behind, of a size that does not depend on how many they are."""
+
+    sums: tuple[Tensor, ...]
+    """φ(k), φ(q), φ(k)/O, φ(q)/I, ``(B, H, 1, d)`` each, and log Σ exp Ô, ``(B, H, 1, 1)``."""
+    aggregate: LinearState
+    """Σ φ(k)ᵀ v̂, and how many tokens there were."""
+
+
+def flow_factors(
+    q: Tensor, k: Tensor, causal: bool = False, mask: Tensor | None = None, state: FlowState | None = None
+) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
+    """Sinks a and sources b, ``(B, H, N, d)`` each in float32 or better: the output is ``Σ_j (a_i · b_j) v_j``.
+
+    Third, the sums that :class:`FlowState` keeps, up to each token. ``state`` is for the tokens after it, ``causal``.
+    """
+    exact = torch.promote_types(q.dtype, torch.float32)
+    phi_q, phi_k = (without_padding(z.to(exact).sigmoid(), mask) for z in (q, k))
+    counts = token_counts(phi_q, mask, causal)
+    if state is not None:
+        counts = counts + state.aggregate.tokens
+
+    def flow(z: Tensor, other: Tensor, past: int) -> tuple[Tensor, Tensor]:
+        """The mean capacity between each token of ``z`` and those of ``other``, and the sum behind it."""
+        through = total(other, causal) if state is None else state.sums[past] + total(other, causal)
+        return (z * through).sum(-1, keepdim=True) / counts, through
+
+    incoming, keys = flow(phi_q, phi_k, 0)  # I / n, eq. 4
+    outgoing, queries = flow(phi_k, phi_q, 1)  # O / n
+    incoming, outgoing = incoming.clamp(min=EPSILON), outgoing.clamp(min=EPSILON)
+    conserved_incoming, sent = flow(phi_q, phi_k / outgoing, 2)  # Î, eq. 7
+    conserved_outgoing, received = flow(phi_k, phi_q / incoming, 3)  # Ô
+    if mask is not None:
+        padding = ~mask[:, None, :, None]
+        conserved_outgoing = conserved_outgoing.masked_fill(padding, torch.finfo(exact).min)
+    if state is None:
+        normaliser = _log_total(conserved_outgoing, causal)
+    else:
+        normaliser = _log_total(torch.cat((state.sums[4], conserved_outgoing), -2), causal)[..., 1:, :]
+    competition = counts * (conserved_outgoing - normaliser).exp()  # n softmax(Ô), eq. 8
+    allocation = conserved_incoming.sigmoid()
+    sinks, sources = phi_q * (allocation / (incoming * counts)), phi_k * competition
+    return sinks, sources, (keys, queries, sent, received, normaliser)
+
+
+def _log_total(z: Tensor, causal: bool) -> Tensor:
+    """log Σ exp z over tokens; with ``causal`` up to each. No exponential overflows."""
+    return z.logcumsumexp(-2) if causal else z.logsumexp(-2, keepdim=True)
+
+
+def flow_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
+    """Flow-Attention of tokens to themselves, ``(B, H, N, d)`` throughout, linear in N."""
+    sinks, sources, _ = flow_factors(q, k, causal, mask)
+    return linear_attention(sinks, sources, v, causal=causal, normalise=False)
+
+
+def flow_decode(q: Tensor, k: Tensor, v: Tensor, state: FlowState | None = None) -> tuple[Tensor, FlowState]:
+    """Causal Flow-Attention of the next tokens, ``(B, H, n, d)``, and the state after them."""
+    sinks, sources, sums = flow_factors(q, k, causal=True, state=state)
+    past = None if state is None else state.aggregate
+    out, aggregate = linear_attention_decode(sinks, sources, v, past, normalise=False)
+    return out, FlowState(tuple(each[..., -1:, :] for each in sums), aggregate)
+
+
+def flow_attention_naive(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, mask: Tensor | None = None) -> Tensor:
+    """The equations one after the other, with every capacity in an N × N matrix."""
+    n = q.shape[-2]
+    seen = visible(mask, causal, n, n, q.device)
+    reach = q.new_ones(1, 1, n, n) if seen is None else seen.to(q.dtype).expand(-1, -1, n, n)
+    counts = reach.sum(-1, keepdim=True)
+    capacity = q.sigmoid() @ k.sigmoid().mT * reach  # of sink i from source j
+    back = k.sigmoid() @ q.sigmoid().mT * reach  # of source j to sink i
+    incoming, outgoing = capacity.sum(-1, keepdim=True), back.sum(-1, keepdim=True)  # eq. 4
+    conserved_incoming = capacity @ (counts / outgoing) / counts  # eq. 7
+    conserved_outgoing = back @ (counts / incoming) / counts
+    competition = counts * conserved_outgoing.exp() / (reach @ conserved_outgoing.exp())  # eq. 8
+    return conserved_incoming.sigmoid() * (capacity / incoming @ (competition * v))

@@ -1,0 +1,64 @@
+"""Landmarks: the means of consecutive segments of a sequence, as many as one likes.
+
+Source: Nyströmformer (Xiong et al. 2021), "segment-means". The paper's segments are equal, N/m tokens each; here m
+need not divide N, and padding belongs to no segment: of a sample's n tokens the i-th (from 0) is in segment
+⌊i·m/n⌋. With n ≤ m every token is a landmark of its own, and the other landmarks are empty.
+B: batch, H: heads, N: tokens, m: landmarks, d: head width.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import Tensor
+
+from kattn_cli.kernels.masks import without_padding
+
+
+def segment_means(z: Tensor, mask: Tensor | None, count: int) -> Tensor:
+    """``(B, H, N, d)`` to the landmarks ``(B, H, count, d)``, zero where empty; in float32 or better."""
+    z = without_padding(z, mask).to(torch.promote_types(z.dtype, torch.float32))
+    segment = _segments(z, mask, count)[:, None, :, None].expand_as(z)
+    sums = z.new_zeros(*z.shape[:2], count, z.shape[-1]).scatter_add(-2, segment, z)
+    return sums / segment_sizes(z, mask, count).clamp(min=1)[:, None, :, None]
+
+
+def segment_sizes(z: Tensor, mask: Tensor | None, count: int) -> Tensor:
+    """Tokens in each segment of the sequences ``z``, ``(B or 1, count)``."""
+    there = _tokens(z, mask).long()
+    return there.new_zeros(there.shape[0], count).scatter_add(-1, _segments(z, mask, count), there)
+
+
+def segment_means_naive(z: Tensor, mask: Tensor | None, count: int) -> Tensor:
+    """The same, token by token."""
+    samples = []
+    for sample, there in zip(z, _tokens(z, mask).expand(len(z), -1), strict=True):
+        tokens = sample[:, there]
+        n = tokens.shape[1]
+        members = [[i for i in range(n) if i * count // n == segment] for segment in range(count)]
+        means = [tokens[:, of].mean(1) if of else torch.zeros_like(sample[:, 0]) for of in members]
+        samples.append(torch.stack(means, 1))
+    return torch.stack(samples)
+
+
+def each_token_a_landmark(mask: Tensor, count: int) -> Tensor:
+    """Which samples have no more tokens than landmarks, ``(B, 1, 1, 1)``."""
+    return (mask.sum(-1) <= count)[:, None, None, None]
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[object]:
+    """Matrix products as exact as their factors: an iterated inverse does not survive bfloat16."""
+    available = torch.amp.is_autocast_available(device.type)
+    return torch.autocast(device.type, enabled=False) if available else nullcontext()
+
+
+def _tokens(z: Tensor, mask: Tensor | None) -> Tensor:
+    return torch.ones(1, z.shape[-2], dtype=torch.bool, device=z.device) if mask is None else mask
+
+
+def _segments(z: Tensor, mask: Tensor | None, count: int) -> Tensor:
+    """The segment of each token, ``(B or 1, N)``; some segment or other for padding."""
+    there = _tokens(z, mask)
+    rank = (there.cumsum(-1) - 1).clamp(min=0)
+    return rank * count // there.sum(-1, keepdim=True).clamp(min=1)

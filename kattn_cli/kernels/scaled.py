@@ -1,0 +1,54 @@
+"""Scaled Attention, ``A(q, k) (I − S) v``: softmax attention on values freed of their mean.
+
+Source: RPC-Attention paper, eq. 12 and Remark 3; Appendix E.1 for the two forms of S.
+B: batch, H: heads, N: tokens, d: head width.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
+
+
+def learned_scaling(s: Tensor, n: int, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
+    """S for ``n`` tokens from the parameter ``s``, ``(H, N_max, N_max)``: its leading block, ``(B or 1, H, n, n)``.
+
+    With ``causal`` its lower triangle; without the columns at the padding.
+    """
+    s = s[None, :, :n, :n]
+    s = s.tril() if causal else s
+    return s if mask is None else s.masked_fill(~mask[:, None, None, :], 0)
+
+
+def symmetric_scaling(k: Tensor, alpha: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
+    """``S = α A(k, k)``, ``(B, H, N, N)``; ``alpha``: ``(1,)``."""
+    return alpha * softmax_matrix(k, k, causal, mask)
+
+
+def scaled_attention_naive(
+    q: Tensor, k: Tensor, v: Tensor, s: Tensor, causal: bool = False, mask: Tensor | None = None
+) -> Tensor:
+    """The equation as printed, with S in full, ``(B or 1, H, N, N)``."""
+    return softmax_matrix(q, k, causal, mask) @ (v - s @ v)
+
+
+def learned_scaled_values(
+    v: Tensor, s: Tensor, *, causal: bool = False, mask: Tensor | None = None, last: int | None = None
+) -> Tensor:
+    """``(I − S) v`` for the parameter ``s``, ``(H, N_max, N_max)``; only the ``last`` rows where that is given."""
+    n = v.shape[-2]
+    first = 0 if last is None else n - last
+    rows = s[:, first:n, :n]
+    rows = rows.tril(first) if causal else rows
+    return v[..., first:, :] - rows @ without_padding(v, mask)
+
+
+def symmetric_scaled_values(
+    k: Tensor, v: Tensor, alpha: Tensor, *, causal: bool = False, mask: Tensor | None = None, last: int | None = None
+) -> Tensor:
+    """``(I − α A(k, k)) v`` without the N × N matrix; only the ``last`` rows where that is given."""
+    first = 0 if last is None else v.shape[-2] - last
+    mean = softmax_attention(k[..., first:, :], k, v, causal=causal, mask=mask)
+    return v[..., first:, :] - alpha.to(mean.dtype) * mean

@@ -1,0 +1,87 @@
+"""SOFT: attention with a Gaussian kernel, no softmax, and its Nyström form.
+
+Source: Lu et al. 2021, "SOFT: Softmax-free Transformer with Linear Complexity", Algorithms 1 and 2.
+Our deviations: landmarks are segment means, a sequence having no grid for the paper to pool over; and Newton's
+iteration starts from ``A / ‖A‖₁²``, half the authors' initial value, with which the inverse of equal landmarks
+(of a single one, say) is 0.
+B: batch, H: heads, N: tokens, m: landmarks, d: head width. The queries are the keys.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from kattn_cli.kernels.landmarks import (
+    each_token_a_landmark,
+    segment_means,
+    segment_means_naive,
+    without_autocast,
+)
+from kattn_cli.kernels.masks import without_padding
+
+
+def gaussian_kernel(q: Tensor, k: Tensor) -> Tensor:
+    """``exp(−‖q_i − k_j‖² / 2√d)``: ``(B, H, N, d)`` and ``(B, H, M, d)`` to ``(B, H, N, M)``.
+
+    A shift of both changes nothing but rounding, of which there is least about their middle.
+    """
+    middle = k.detach().mean(-2, keepdim=True)
+    q, k = q - middle, k - middle
+    norms = q.square().sum(-1)[..., :, None] + k.square().sum(-1)[..., None, :]
+    return (-(norms - 2 * q @ k.mT).clamp(min=0) / (2 * math.sqrt(q.shape[-1]))).exp()
+
+
+def newton_inverse(a: Tensor, iterations: int) -> Tensor:
+    """Algorithm 2: the Moore–Penrose inverse Y of positive semi-definite matrices ``(…, m, m)`` by Newton's method.
+
+    The last step alone is differentiated. Its gradient, ``−Yᵀ G Yᵀ``, is the inverse's own, which the paper takes
+    in place of the whole iteration's.
+    """
+    with torch.no_grad():
+        y = a / a.sum(-2).amax(-1).square()[..., None, None]
+        for _ in range(iterations - 1):
+            y = 2 * y - y @ a @ y
+    return 2 * y - y @ a @ y
+
+
+def soft_attention(q: Tensor, v: Tensor, *, landmarks: int, iterations: int, mask: Tensor | None = None) -> Tensor:
+    """``Pᵀ A⁺ P v`` with ``A`` the kernel of the landmarks and ``P`` of landmarks and tokens, from the right.
+
+    ``(B, H, N, d)`` throughout, in float32 or better. A sample with no more tokens than landmarks gets the kernel
+    of its tokens, of which this is the approximation.
+    """
+    exact = torch.promote_types(q.dtype, torch.float32)
+    with without_autocast(q.device):
+        tokens, values = without_padding(q, mask).to(exact), without_padding(v, mask).to(exact)
+        if q.shape[-2] <= landmarks:
+            return (gaussian_kernel(tokens, tokens) @ values).to(v.dtype)
+        pooled = segment_means(tokens, mask, landmarks)
+        p = gaussian_kernel(pooled, tokens)
+        pooled_values = newton_inverse(gaussian_kernel(pooled, pooled), iterations) @ (p @ values)
+        if mask is not None:
+            own = segment_means(values, mask, landmarks)
+            pooled_values = torch.where(each_token_a_landmark(mask, landmarks), own, pooled_values)
+        return (p.mT @ pooled_values).to(v.dtype)
+
+
+def soft_attention_naive(q: Tensor, v: Tensor, *, landmarks: int, mask: Tensor | None = None) -> Tensor:
+    """The equations with distances written out and the inverse itself; forms N × N. Zeros at the padding."""
+    out = torch.zeros_like(v)
+    for b in range(len(q)):
+        there = slice(None) if mask is None else mask[b]
+        tokens, values = q[b : b + 1, :, there], v[b : b + 1, :, there]
+        matrix = _gaussian_kernel_naive(tokens, tokens)
+        if tokens.shape[-2] > landmarks:
+            pooled = segment_means_naive(tokens, None, landmarks)
+            inverse = torch.linalg.pinv(_gaussian_kernel_naive(pooled, pooled), hermitian=True)
+            matrix = _gaussian_kernel_naive(tokens, pooled) @ inverse @ _gaussian_kernel_naive(pooled, tokens)
+        out[b][:, there] = (matrix @ values)[0]
+    return out
+
+
+def _gaussian_kernel_naive(q: Tensor, k: Tensor) -> Tensor:
+    differences = q[..., :, None, :] - k[..., None, :, :]
+    return (-differences.square().sum(-1) / (2 * math.sqrt(q.shape[-1]))).exp()

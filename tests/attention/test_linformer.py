@@ -1,0 +1,116 @@
+"""Linformer against the authors' numbers, the linformer package, and softmax attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from reference_vectors import assert_equal, check_gradients, load
+
+from kattn_cli.attention.linformer import LinformerAttention
+from kattn_cli.attention.softmax import SoftmaxAttention
+
+VARIANTS: list[dict[str, Any]] = [
+    {"sharing": "none"},
+    {"sharing": "headwise"},
+    {"sharing": "key-value"},
+    {"convention": "reference"},
+]
+
+
+def draw(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, dtype=torch.float64)
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+def test_equals_the_primal_authors_baseline() -> None:
+    vector = load("lra_linformer__pad_N33_C24_h2_k8")
+    for kind in ("weight", "bias"):
+        vector[f"qkv.{kind}"] = torch.cat([vector[f"W_{part}.{kind}"] for part in "qkv"])
+        vector[f"gradparam.qkv.{kind}"] = torch.cat([vector[f"gradparam.W_{part}.{kind}"] for part in "qkv"])
+    theirs = {
+        "qkv.weight": "qkv.weight",
+        "qkv.bias": "qkv.bias",
+        "e": "attn.E",
+        "proj.weight": "ff.weight",
+        "proj.bias": "ff.bias",
+    }
+    module = LinformerAttention(24, 2, seq_len=33, k=8, convention="reference").double()
+    module.load_state_dict({ours: vector[name] for ours, name in theirs.items()})
+    x = vector["x"].requires_grad_()
+    out = module(x, vector["mask"].bool())
+    assert_equal(out, vector["out"])
+    (out * vector["cotangent"]).sum().backward()
+    assert_equal(x.grad, vector["grad_x"])
+    check_gradients(module, vector, theirs, "gradparam")
+
+
+@pytest.mark.parametrize("n", [5, 16])
+def test_equals_the_linformer_package(n: int) -> None:
+    linformer = pytest.importorskip("linformer.linformer")
+    theirs = linformer.LinformerSelfAttention(24, 16, k=6, heads=3).double()
+    ours = LinformerAttention(24, 3, seq_len=16, k=6, sharing="headwise", qkv_bias=False).double()
+    ours.load_state_dict(
+        {
+            "qkv.weight": torch.cat([theirs.to_q.weight, theirs.to_k.weight, theirs.to_v.weight]),
+            "e": theirs.proj_k.T[None],
+            "f": theirs.proj_v.T[None],
+            "proj.weight": theirs.to_out.weight,
+            "proj.bias": theirs.to_out.bias,
+        }
+    )
+    x = draw(2, n, 24)
+    assert_equal(ours(x), theirs(x))
+
+
+def test_projecting_to_the_tokens_themselves_is_softmax_attention() -> None:
+    ours = LinformerAttention(24, 3, seq_len=11).double()
+    softmax = SoftmaxAttention(24, 3, seq_len=11).double()
+    assert ours.f is not None
+    with torch.no_grad():
+        ours.e.copy_(torch.eye(11))
+        ours.f.copy_(torch.eye(11))
+    softmax.load_state_dict({name: tensor for name, tensor in ours.state_dict().items() if name not in ("e", "f")})
+    x = draw(2, 11, 24)
+    assert_equal(ours(x), softmax(x))
+    assert_equal(ours.attention_matrix(x), softmax.attention_matrix(x))
+
+
+@pytest.mark.parametrize(("options", "parameters"), list(zip(VARIANTS, [6, 2, 1, 3], strict=True)))
+def test_sharing_is_what_it_says(options: dict[str, Any], parameters: int) -> None:
+    module = LinformerAttention(24, 3, seq_len=10, k=4, **options)
+    assert sum(p.numel() for name, p in module.named_parameters() if name in ("e", "f")) == parameters * 4 * 10
+
+
+@pytest.mark.parametrize("options", VARIANTS)
+def test_padding_changes_nothing(options: dict[str, Any]) -> None:
+    module = LinformerAttention(24, 3, seq_len=13, k=4, **options).double()
+    x = draw(3, 13, 24)
+    mask = torch.arange(13) < torch.tensor([[13], [6], [0]])
+    out, changed = module(x, mask), module(torch.where(mask[..., None], x, 1e3), mask)
+    assert torch.equal(out[mask], changed[mask])
+    assert out.isfinite().all()
+    assert_equal(out[:1], module(x[:1]))
+    assert_equal(out[1:2, :6], module(x[1:2, :6]))
+    assert_equal(module.attention_matrix(x, mask)[1, :, :6, :6], module.attention_matrix(x[1:2, :6])[0])
+
+
+def test_refusals() -> None:
+    with pytest.raises(ValueError, match=r"^12 tokens, and it was built for 11$"):
+        LinformerAttention(24, 3, seq_len=11)(torch.zeros(1, 12, 24))
+    with pytest.raises(ValueError, match="sharing = headwise, but convention = reference"):
+        LinformerAttention(24, 3, seq_len=11, sharing="headwise", convention="reference")
+    with pytest.raises(ValueError, match="no causal form"):
+        LinformerAttention(24, 3, seq_len=11, causal=True)
+
+
+def test_flops_by_hand() -> None:
+    """Two tokens, one head of width 3, one projected key."""
+    module = LinformerAttention(3, 1, seq_len=2, k=1)
+    projections, attention = 2 * (2 * 2 * 3), 2 * (2 * 3) + 2 + 5 * 2 + 2 * (2 * 3)
+    assert module.operator_flops(2) == projections + attention

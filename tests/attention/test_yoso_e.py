@@ -1,0 +1,106 @@
+"""YOSO-E against the transformers library's, by hand, in a limit and with padding."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from kattn_cli.attention.yoso_e import YosoAttention
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+def draw(*shape: int) -> torch.Tensor:
+    return torch.randn(shape, dtype=torch.float64)
+
+
+def assert_close(found: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("padded", "window"), [(False, None), (True, None), (False, 5)])
+def test_equals_transformers(padded: bool, window: int | None) -> None:
+    """Output and all gradients. Where that library masks it gives the convolution the wrong sign and scale."""
+    library = pytest.importorskip("transformers.models.yoso.modeling_yoso")
+    config = library.YosoConfig(hidden_size=24, num_attention_heads=3, use_expectation=True, conv_window=window)
+    theirs = library.YosoSelfAttention(config).double().eval()
+    ours = YosoAttention(24, 3, seq_len=11, gradient="lower-bound", conv_kernel_size=window or 0).double()
+    assert ours.tau == config.hash_code_len
+    parts = (theirs.query, theirs.key, theirs.value)
+    with torch.no_grad():
+        ours.qkv.weight.copy_(torch.cat([part.weight for part in parts]))
+        ours.qkv.bias.copy_(torch.cat([part.bias for part in parts]))
+        ours.proj.weight.copy_(torch.eye(24))
+        ours.proj.bias.zero_()
+        if window:
+            ours.conv.weight.copy_(theirs.conv.weight)
+    mask = torch.arange(11) < torch.tensor([[11], [7 if padded else 11]])
+    x, cotangent = draw(2, 11, 24).requires_grad_(), draw(2, 11, 24) * mask[..., None]
+    outs = ours(x, mask), theirs(x, (mask.double() - 1) * 10_000 if padded else mask.double())[0]
+    assert_close(outs[0][mask], outs[1][mask])
+    wanted = ([x, ours.qkv.weight, ours.qkv.bias], [x, *(p.weight for p in parts), *(p.bias for p in parts)])
+    if window:
+        wanted[0].append(ours.conv.weight)
+        wanted[1].append(theirs.conv.weight)
+    found = torch.autograd.grad((outs[0] * cotangent).sum(), wanted[0])
+    expected = torch.autograd.grad((outs[1] * cotangent).sum(), wanted[1])
+    stacked = [expected[0], torch.cat(expected[1:4]), torch.cat(expected[4:7]), *expected[7:]]
+    for mine, other in zip(found, stacked, strict=True):
+        assert_close(mine, other)
+
+
+def test_by_hand() -> None:
+    """A query, a key at 60° and one at 90°: (2/3)² and (1/2)² of their values, scaled to unit norm."""
+    module = YosoAttention(2, 1, seq_len=2, tau=2)
+    q = torch.tensor([[[[3.0, 0.0], [3.0, 0.0]]]], dtype=torch.float64)
+    k = torch.tensor([[[[0.5, math.sqrt(0.75)], [0.0, 7.0]]]], dtype=torch.float64)
+    out = module.operate(q, k, torch.eye(2, dtype=torch.float64)[None, None], None)
+    row = torch.tensor([4 / 9, 1 / 4], dtype=torch.float64)
+    assert_close(out, (row / row.norm()).expand(1, 1, 2, 2))
+
+
+def test_many_bits_attend_to_the_nearest_key() -> None:
+    module = YosoAttention(8, 1, seq_len=5, tau=2000).double()
+    k, v = draw(2, 1, 1, 5, 8)
+    out = module.operate(2 * k, k, v, None)
+    assert_close(out, v / v.norm(dim=-1, keepdim=True))
+
+
+@pytest.mark.parametrize("options", [{}, {"gradient": "lower-bound", "conv_kernel_size": 3}])
+def test_padding_changes_nothing(options: dict[str, Any]) -> None:
+    module, x, lengths = YosoAttention(24, 3, seq_len=9, **options).double(), draw(2, 9, 24), (9, 4)
+    mask = torch.arange(9) < torch.tensor(lengths)[:, None]
+    out = module(x, mask)
+    assert_close(module(torch.where(mask[..., None], x, 100.0), mask)[mask], out[mask])
+    for sample, length in enumerate(lengths):
+        assert_close(out[sample, :length], module(x[sample : sample + 1, :length])[0])
+    empty = module(x.requires_grad_(), torch.zeros_like(mask))
+    (grad,) = torch.autograd.grad(empty.sum(), x)
+    assert empty.isfinite().all()
+    assert grad.isfinite().all()
+
+
+@pytest.mark.parametrize("conv_kernel_size", [0, 3])
+def test_attention_matrix_makes_the_output(conv_kernel_size: int) -> None:
+    module, x = YosoAttention(24, 3, seq_len=9, conv_kernel_size=conv_kernel_size).double(), draw(2, 9, 24)
+    mask = torch.arange(9) < torch.tensor([[9], [4]])
+    q, k, v = module.qkv(x).unflatten(-1, (3, 3, 8)).permute(2, 0, 3, 1, 4)
+    assert_close(module.attention_matrix(x, mask) @ v, module.operate(q, k, v, mask))
+
+
+def test_order_of_tokens_does_not_matter() -> None:
+    module, x, order = YosoAttention(24, 3, seq_len=9).double(), draw(2, 9, 24), torch.randperm(9)
+    assert_close(module(x[:, order]), module(x)[:, order])
+
+
+def test_refuses_what_it_has_not() -> None:
+    with pytest.raises(ValueError, match=r"^conv_kernel_size = 4 is even, and has no middle$"):
+        YosoAttention(24, 3, seq_len=9, conv_kernel_size=4)
+    with pytest.raises(ValueError, match=r"^has no causal form$"):
+        YosoAttention(24, 3, seq_len=9, causal=True)

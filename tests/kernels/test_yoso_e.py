@@ -1,0 +1,98 @@
+"""YOSO-E's operator equals the sum token by token; its two gradients are what they are said to be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import Tensor
+
+from kattn_cli.kernels.yoso_e import Gradient, collision_probability, yoso, yoso_matrix, yoso_naive
+
+SIZES = [(2, 2, 1, 4), (2, 3, 7, 5), (2, 3, 63, 5)]
+
+
+def compare(fast: Callable[..., Tensor], slow: Callable[..., Tensor], mask: Tensor | None, *inputs: Tensor) -> None:
+    """Outputs at the tokens and the gradients of all inputs, in float64."""
+    there = 1 if mask is None else mask[:, None, :, None]
+    results = []
+    for function in (fast, slow):
+        leaves = [tensor.clone().requires_grad_() for tensor in inputs]
+        out = function(*leaves, mask) * there
+        cotangent = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).reshape(out.shape)
+        results.append((out, *torch.autograd.grad(out, leaves, cotangent)))
+    for found, expected in zip(*results, strict=True):
+        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def draw(*shape: int) -> Tensor:
+    return torch.randn(shape, dtype=torch.float64)
+
+
+def mask_of(masked: bool, n: int) -> Tensor | None:
+    """Two samples: one without padding, one with some in the middle and at the end."""
+    if not masked:
+        return None
+    mask = torch.ones(2, n, dtype=torch.bool)
+    mask[1, n // 3 : n // 2] = False
+    mask[1, 2 * n // 3 + 1 :] = False
+    return mask
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize("size", [(2, 2, 1, 4), (2, 3, 7, 5), (2, 2, 31, 5)])
+@pytest.mark.parametrize("gradient", ["exact", "lower-bound"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_yoso(size: tuple[int, ...], gradient: Gradient, masked: bool) -> None:
+    compare(
+        lambda q, k, v, mask: yoso(q, k, v, 8, gradient, mask),
+        lambda q, k, v, mask: yoso_naive(q, k, v, 8, gradient, mask),
+        mask_of(masked, size[2]),
+        *(draw(*size) for _ in range(3)),
+    )
+
+
+def test_is_the_rate_of_collisions() -> None:
+    """Of 200,000 hashes of three random hyperplanes each, to four standard deviations."""
+    q, k, planes = draw(1, 1, 1, 4), draw(1, 1, 1, 4), draw(200_000, 3, 4)
+    collide = ((planes @ q[0, 0, 0] > 0) == (planes @ k[0, 0, 0] > 0)).all(-1).double()
+    expected = yoso_matrix(q, k, 3)[0, 0, 0, 0]
+    assert 0.05 < expected < 0.95
+    assert abs(collide.mean() - expected) < 4 * (expected * (1 - expected) / 200_000).sqrt()
+
+
+def test_exact_gradient_is_the_derivative() -> None:
+    cosines = torch.linspace(-0.9, 0.9, 7, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: collision_probability(x, 8), cosines)
+
+
+def test_lower_bound_is_one() -> None:
+    """Nowhere above the derivative, and near it where the angle makes (π − θ) sin θ the most, 1.82 of 2."""
+    angles = torch.linspace(1e-3, math.pi - 1e-3, 1000, dtype=torch.float64)
+    gradients: list[Gradient] = ["exact", "lower-bound"]
+    slopes = []
+    for gradient in gradients:
+        q = torch.stack((angles.cos(), angles.sin()), -1).requires_grad_()
+        weights = yoso_matrix(q, torch.tensor([[1.0, 0.0]], dtype=torch.float64), 8, gradient)
+        slopes.append(torch.autograd.grad(weights.sum(), q)[0].norm(dim=-1))
+    ratio = slopes[1] / slopes[0]
+    torch.testing.assert_close(ratio, (math.pi - angles) * angles.sin() / 2, rtol=1e-9, atol=1e-9)
+    assert 0.9 < ratio.max() < 1
+
+
+@pytest.mark.parametrize("gradient", ["exact", "lower-bound"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_finite_where_a_query_meets_its_key(gradient: Gradient, dtype: torch.dtype, sign: int) -> None:
+    q, v = draw(1, 2, 5, 4).to(dtype).requires_grad_(), draw(1, 2, 5, 4).to(dtype)
+    out = yoso(q, sign * q, v, 8, gradient)
+    (grad,) = torch.autograd.grad((out * v.square()).sum(), q)
+    assert out.isfinite().all()
+    assert grad.isfinite().all()
+    assert grad.abs().max() < 100
