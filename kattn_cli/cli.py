@@ -187,11 +187,15 @@ def spectrum(
         console.print(draw_spectrum(frame(written, "spectrum.csv"), _figures(results, written)))
 
 
-@app.command(epilog="Example:  kattn complexity --n 256 --n 1024 --dim 64 --heads 4")
+@app.command(epilog="Example:  kattn complexity --attention softmax --attention performer --n 256 --n 1024")
 def complexity(
     recipes: Annotated[
         list[str] | None,
-        typer.Argument(help="Recipes whose mechanisms to measure. [default: every mechanism]", show_default=False),
+        typer.Argument(help="Recipes whose mechanisms to measure. [default: those of the papers]", show_default=False),
+    ] = None,
+    attention: Annotated[
+        list[str] | None,
+        typer.Option(help="A mechanism, with its defaults; repeat. By name, or my_file.py:MyAttention."),
     ] = None,
     n: Annotated[
         list[int] | None,
@@ -213,7 +217,8 @@ def complexity(
     """Time, peak memory and operations of each mechanism as N grows."""
     if dim % heads:
         raise KattnError(f"--heads {heads} does not divide --dim {dim}")
-    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # read when torch is imported; else its profiler chatters
+    for variable, level in (("KINETO_LOG_LEVEL", "99"), ("TORCH_CPP_LOG_LEVEL", "ERROR")):
+        os.environ.setdefault(variable, level)  # read when torch is imported; else its profiler chatters
     where = _start(quiet, device)
     import pandas as pd
     import torch
@@ -226,7 +231,9 @@ def complexity(
     grid = Grid(lengths, dim, heads, batch, getattr(torch, dtype.value))
     limit = int(memory * 2**30) if memory else None
     with stoppable(f"what was measured so far is under {results / 'complexity'}/"):
-        path = measure_complexity(recipes or [], grid, results=results, device=where, seconds=seconds, limit=limit)
+        path = measure_complexity(
+            recipes or [], attention or [], grid, results=results, device=where, seconds=seconds, limit=limit
+        )
     costs = pd.read_csv(path)
     fitted = exponents(costs)
     fitted.to_csv(path.with_name(f"{path.stem}.exponents.csv"), index=False)
@@ -257,11 +264,20 @@ def plot(
 @app.command("list", epilog="Example:  kattn list attention")
 def list_(
     kind: Annotated[Kind, typer.Argument(help="What to list.")] = Kind.recipes,
+    markdown: Annotated[bool, typer.Option("--markdown", help="The mechanisms as the README's table.")] = False,
     results: ResultsOption = Path("results"),
 ) -> None:
     """What there is: mechanisms, data sets, models, attacks, recipes, runs."""
-    from kattn_cli.commands.listing import listing
     from kattn_cli.console import console
+
+    if markdown:
+        if kind is not Kind.attention:
+            raise KattnError(f"--markdown: only attention has such a table, not {kind.value}")
+        from kattn_cli.commands.attention_table import attention_table
+
+        console.print(attention_table(), markup=False)
+        return
+    from kattn_cli.commands.listing import listing
 
     console.print(listing(kind.value, results))
 

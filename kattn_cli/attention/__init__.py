@@ -36,7 +36,7 @@ from kattn_cli.attention.xca import CrossCovarianceAttention
 from kattn_cli.attention.yoso_e import YosoAttention
 from kattn_cli.errors import RecipeError, did_you_mean
 
-ATTENTIONS: dict[str, type[nn.Module]] = {
+MECHANISMS: dict[str, type[nn.Module]] = {
     "softmax": SoftmaxAttention,
     "symmetric": SymmetricAttention,
     "scaled": ScaledAttention,
@@ -46,6 +46,10 @@ ATTENTIONS: dict[str, type[nn.Module]] = {
     "xca": CrossCovarianceAttention,
     "mssa": SubspaceAttention,
     "class_attention": ClassAttention,
+}
+"""What the three papers are about."""
+
+BASELINES: dict[str, type[nn.Module]] = {
     "linear": LinearAttention,
     "performer": PerformerAttention,
     "cosformer": CosformerAttention,
@@ -55,6 +59,9 @@ ATTENTIONS: dict[str, type[nn.Module]] = {
     "soft": SoftAttention,
     "yoso_e": YosoAttention,
 }
+"""What their tables compare with."""
+
+ATTENTIONS = MECHANISMS | BASELINES
 
 
 def attention_class(name: str) -> type[nn.Module]:

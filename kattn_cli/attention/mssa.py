@@ -6,6 +6,7 @@ projection as in their program. Its feed-forward is ISTA: ``model: {name: vit, f
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from kattn_cli.attention import flops
@@ -29,6 +30,12 @@ class SubspaceAttention(AttentionMechanism):
         """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         w = split_heads(self.u(x), self.heads)
         return self.proj(join_heads(softmax_attention(w, w, w, causal=self.causal, mask=mask)))
+
+    def decode(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """Outputs for the next tokens ``(B, n, C)``, and w so far, to give back with those that follow."""
+        w = split_heads(self.u(x), self.heads)
+        state = w if state is None else torch.cat((state, w), -2)
+        return self.proj(join_heads(softmax_attention(w, state, state, causal=True))), state
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``A(w, w)``, ``(B, H, N, N)``."""

@@ -12,11 +12,12 @@ from typing import Any
 import torch
 
 from kattn_cli.analysis.complexity import PASSES, Cost, OutOfMemory, Pass, forward_flops, measure
-from kattn_cli.attention import ATTENTIONS
-from kattn_cli.attention.options import build_attention
+from kattn_cli.attention import MECHANISMS
+from kattn_cli.attention.options import all_options, build_attention, check_options
 from kattn_cli.commands import recipes
 from kattn_cli.console import progress_bar
 from kattn_cli.device import device_name
+from kattn_cli.errors import RecipeError
 from kattn_cli.provenance import now, provenance
 from kattn_cli.recipe import Mechanism
 from kattn_cli.recipe_files import find_recipes
@@ -39,6 +40,7 @@ class Grid:
 
 def measure_complexity(
     references: Sequence[str],
+    names: Sequence[str],
     grid: Grid,
     *,
     results: Path,
@@ -46,11 +48,13 @@ def measure_complexity(
     seconds: float,
     limit: int | None,
 ) -> Path:
-    """Measure the mechanisms of the recipes (all with their defaults where none is given); returns the CSV.
+    """Measure the mechanisms of the recipes, and those named, with their defaults; returns the CSV.
+
+    Where none is given, those of the papers.
 
     A size that does not fit in memory gets a row that says so, and larger ones of that mechanism are not tried.
     """
-    mechanisms = _mechanisms(references)
+    mechanisms = _mechanisms(references, names)
     path = _new_csv(results / FOLDER, device)
     record = provenance(device_name(device))
     settings = {
@@ -82,20 +86,27 @@ def _write_manifest(path: Path, manifest: dict[str, Any]) -> None:
     write_text(path.with_suffix(".json"), json.dumps(manifest, indent=2) + "\n")
 
 
-def _mechanisms(references: Sequence[str]) -> dict[str, Mechanism]:
+def _mechanisms(references: Sequence[str], names: Sequence[str]) -> dict[str, Mechanism]:
     """By label: the mechanism's name; where recipes give one mechanism different options, the later are numbered."""
-    if not references:
-        return {name: Mechanism(name=name) for name in ATTENTIONS}
-    chosen: dict[str, Mechanism] = {}
+    if not references and not names:
+        names = tuple(MECHANISMS)
+    asked = [_by_name(name) for name in names]
     for path in (path for reference in references for path in find_recipes(reference)):
-        recipe = recipes.load(path)
-        for one in [recipe.attention, *recipe.attention.layers.values()]:
-            mechanism = Mechanism(name=one.name, **one.options)
-            if mechanism not in chosen.values():
-                name = one.name.rpartition(":")[2]
-                numbered = (name if k == 1 else f"{name}#{k}" for k in count(1))
-                chosen[next(label for label in numbered if label not in chosen)] = mechanism
+        attention = recipes.load(path).attention
+        asked += [Mechanism(name=one.name, **one.options) for one in (attention, *attention.layers.values())]
+    chosen: dict[str, Mechanism] = {}
+    for mechanism in asked:
+        if mechanism not in chosen.values():
+            name = mechanism.name.rpartition(":")[2]
+            numbered = (name if k == 1 else f"{name}#{k}" for k in count(1))
+            chosen[next(label for label in numbered if label not in chosen)] = mechanism
     return chosen
+
+
+def _by_name(name: str) -> Mechanism:
+    if faults := check_options(name, {}, ()):
+        raise RecipeError(f"--attention {name}: {faults[0].message}")
+    return Mechanism(name=name, **all_options(name, {}))
 
 
 def _new_csv(folder: Path, device: torch.device) -> Path:

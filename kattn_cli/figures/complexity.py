@@ -29,7 +29,7 @@ def draw_complexity(costs: pd.DataFrame, folder: Path, name: str) -> Path:
     what = "forward+backward"
     rows = costs[(costs["status"] == "ok") & (costs["pass"] == what)]
     fitted = exponents(costs).query("`pass` == @what").set_index("attention")
-    figure, axes_row = panels(len(QUANTITIES), height=3.2)
+    figure, axes_row = panels(len(QUANTITIES), height=2.8 + 0.08 * rows["attention"].nunique())
     palette = Palette()
     for axes, (quantity, title) in zip(axes_row, QUANTITIES.items(), strict=True):
         for attention, part in rows.groupby("attention", sort=False):
@@ -40,7 +40,7 @@ def draw_complexity(costs: pd.DataFrame, folder: Path, name: str) -> Path:
         axes.set_yscale("log")
         axes.set_xlabel("tokens N")
         axes.set_ylabel(title)
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(0, -0.24), ncols=2, handlelength=2.6, columnspacing=1)
     first = costs.iloc[0]
     caption = (
         f"{what}, {first['device']}, {first['dtype']}, C = {first['dim']}, {first['heads']} heads, "

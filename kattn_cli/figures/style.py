@@ -18,8 +18,11 @@ COLOURS = {
     "rpc": "#D55E00",
     "primal": "#009E73",
     "tssa": "#CC79A7",
+    "scaled": "#56B4E9",
+    "xca": "#E69F00",
+    "mssa": "#8C510A",
 }
-OTHERS = ("#E69F00", "#56B4E9", "#8C510A", "#7F7F7F")
+OTHERS = ("#7F7F7F", "#6A3D9A", "#B2DF8A", "#E31A1C", "#1B9E9E", "#B8A200")
 DASHES = ("-", "--", ":", "-.")
 
 mpl.use("Agg")
@@ -44,15 +47,15 @@ class Palette:
     """A colour for each mechanism, and a dash pattern that tells apart what shares a colour."""
 
     def __init__(self) -> None:
-        self._others: dict[str, str] = {}
+        self._others: list[str] = []
         self._labels: dict[str, list[str]] = {}
 
     def line(self, mechanism: str, label: str) -> dict[str, Any]:
         """matplotlib's ``color`` and ``linestyle`` for one labelled line."""
-        if mechanism not in COLOURS:
-            self._others.setdefault(mechanism, OTHERS[len(self._others) % len(OTHERS)])
-        colour = COLOURS.get(mechanism) or self._others[mechanism]
-        labels = self._labels.setdefault(mechanism, [])
+        if mechanism not in COLOURS and mechanism not in self._others:
+            self._others.append(mechanism)
+        colour = COLOURS.get(mechanism) or OTHERS[self._others.index(mechanism) % len(OTHERS)]
+        labels = self._labels.setdefault(colour, [])
         if label not in labels:
             labels.append(label)
         return {"color": colour, "linestyle": DASHES[labels.index(label) % len(DASHES)]}

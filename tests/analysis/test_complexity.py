@@ -10,6 +10,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from kattn_cli.analysis.complexity import OutOfMemory, forward_flops, measure
 from kattn_cli.analysis.memory import MIB, peak_memory
+from kattn_cli.attention import ATTENTIONS
 from kattn_cli.attention.options import build_attention
 from kattn_cli.kernels.softmax import softmax_matrix
 
@@ -62,7 +63,7 @@ def test_flops_by_hand(name: str, options: dict[str, int], products: str) -> Non
     assert forward_flops(module, n, c) == (expected, "formula"), products
 
 
-@pytest.mark.parametrize("name", ["softmax", "symmetric", "rpc", "primal", "tssa"])
+@pytest.mark.parametrize("name", ATTENTIONS)
 def test_formula_covers_what_torch_counts(name: str) -> None:
     """torch's counter sees matrix products only; the formula is never below it, and near it where they dominate."""
     n, c = 64, 96

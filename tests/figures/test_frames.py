@@ -92,5 +92,6 @@ def test_same_mechanism_same_colour() -> None:
     assert first["color"] == second["color"] == COLOURS["rpc"]
     assert first["linestyle"] != second["linestyle"]
     assert (
-        len({*COLOURS.values(), palette.line("mine.py:A", "a")["color"], palette.line("mine.py:B", "b")["color"]}) == 7
+        len({*COLOURS.values(), palette.line("mine.py:A", "a")["color"], palette.line("mine.py:B", "b")["color"]})
+        == len(COLOURS) + 2
     )
