@@ -16,15 +16,18 @@ from __future__ import annotations
 
 from torch import nn
 
+from kattn_cli.attention.bigbird import BigBirdAttention
 from kattn_cli.attention.class_attention import ClassAttention
 from kattn_cli.attention.cosformer import CosformerAttention
 from kattn_cli.attention.flowformer import FlowAttention
 from kattn_cli.attention.linear import LinearAttention
 from kattn_cli.attention.linformer import LinformerAttention
+from kattn_cli.attention.longformer import LongformerAttention
 from kattn_cli.attention.mssa import SubspaceAttention
 from kattn_cli.attention.nystromformer import NystromAttention
 from kattn_cli.attention.performer import PerformerAttention
 from kattn_cli.attention.primal import PrimalAttention
+from kattn_cli.attention.reformer import ReformerAttention
 from kattn_cli.attention.rpc import RPCAttention
 from kattn_cli.attention.scaled import ScaledAttention
 from kattn_cli.attention.soft import SoftAttention
@@ -54,6 +57,9 @@ BASELINES: dict[str, type[nn.Module]] = {
     "performer": PerformerAttention,
     "cosformer": CosformerAttention,
     "flowformer": FlowAttention,
+    "reformer": ReformerAttention,
+    "longformer": LongformerAttention,
+    "bigbird": BigBirdAttention,
     "linformer": LinformerAttention,
     "nystromformer": NystromAttention,
     "soft": SoftAttention,

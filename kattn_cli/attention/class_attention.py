@@ -1,7 +1,7 @@
 """Class attention: only the class token, the first, attends; the others pass through. Linear in N.
 
-Source: "Going deeper with Image Transformers" (CaiT; Touvron et al. 2021), §3. XCiT and ToST end in two layers
-of it, after mechanisms in which the class token plays no part.
+Source: "Going deeper with Image Transformers" (CaiT; Touvron et al. 2021), class-attention
+layers. XCiT and ToST end in two layers of it, after mechanisms in which the class token plays no part.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kattn_cli.kernels.softmax import softmax_attention
 class ClassAttention(AttentionMechanism):
     """``softmax(q₀ kᵀ / √d) v``, projected, in the first token's place. ``(B, N, C)`` to the same."""
 
-    card = Card(paper="Touvron et al. 2021 (CaiT), §3", cost="N")
+    card = Card(paper="Touvron et al. 2021 (CaiT)", cost="N")
 
     def __init__(self, dim: int, heads: int, *, seq_len: int, causal: bool = False, qkv_bias: bool = True) -> None:
         super().__init__(dim, heads, causal)

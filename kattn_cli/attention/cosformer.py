@@ -1,6 +1,6 @@
 """cosFormer: linear attention with ReLU features and a cosine that prefers near tokens.
 
-Source: Qin et al. 2022, "cosFormer: Rethinking Softmax in Attention", eq. 8–13, with M = ``seq_len``.
+Source: Qin et al. 2022, "cosFormer: Rethinking Softmax in Attention", its re-weighting mechanism, with M = ``seq_len``.
 
 Positions count tokens only, so that padding shifts nothing. A query whose ReLU is zero, or meets no key's, has no
 weights at all (0/0 in the paper); it returns zeros to the output projection.
@@ -22,7 +22,7 @@ class CosformerAttention(FeatureMapAttention):
     """
 
     card = Card(
-        paper="Qin et al. 2022, eq. 8–13",
+        paper="Qin et al. 2022 (cosFormer)",
         cost="N",
         differs='the Primal authors ran no cosFormer: their "cos" is linear attention with queries and keys of norm 1',
     )

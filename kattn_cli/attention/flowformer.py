@@ -1,11 +1,12 @@
 """Flow-Attention. Linear in N: sources compete for the sinks' attention, sinks are allocated what arrives.
 
-Source: Wu et al. 2022, "Flowformer: Linearizing Transformers with Conservation Flows", eq. 4–8. The causal form
-has a state of constant size.
+Source: Wu et al. 2022, "Flowformer: Linearizing Transformers with Conservation Flows". The causal form has a
+state of constant size.
 
 The competition's softmax is multiplied by the number of tokens, and causal sums are compared as means, as in the
-authors' program. That program also clamps Ô at 1 before the softmax. Since the mean of Ô over sources is always 1,
-this would silence the competition among all above the mean; here the softmax is kept from overflowing otherwise.
+authors' program. That program also clamps Ô at 1 before the softmax. Where all see all, the mean of Ô over sources
+is 1, so that this silences the competition among all above the mean; here other care keeps the softmax from
+overflowing.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from kattn_cli.kernels.linear import CHUNK, linear_attention_matrix
 class FlowAttention(QKVAttention):
     """``sigmoid(Î) · φ(q)/I (φ(k)ᵀ (N softmax(Ô) · v))``, φ the sigmoid; then the output projection."""
 
-    card = Card(paper="Wu et al. 2022, eq. 4–8", cost="N")
+    card = Card(paper="Wu et al. 2022 (Flowformer)", cost="N")
     supports_causal = True
 
     def __init__(self, dim: int, heads: int, *, seq_len: int, causal: bool = False, qkv_bias: bool = True) -> None:

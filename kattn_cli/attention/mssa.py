@@ -1,6 +1,6 @@
 """MSSA, multi-head subspace self-attention: one projection serves as query, key and value.
 
-Source: "White-Box Transformers via Sparse Rate Reduction" (CRATE; Yu et al. 2023), §2.3, with an output
+Source: "White-Box Transformers via Sparse Rate Reduction" (CRATE; Yu et al. 2023), eq. 11–12, with an output
 projection as in their program. Its feed-forward is ISTA: ``model: {name: vit, feed_forward: ista}``.
 """
 
@@ -18,7 +18,7 @@ from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 class SubspaceAttention(AttentionMechanism):
     """``A(w, w) w`` for ``w = U x``, then the output projection. ``(B, N, C)`` to the same."""
 
-    card = Card(paper="Yu et al. 2023 (CRATE), §2.3", cost="N²")
+    card = Card(paper="Yu et al. 2023 (CRATE), eq. 11–12", cost="N²")
     supports_causal = True
 
     def __init__(self, dim: int, heads: int, *, seq_len: int, causal: bool = False, qkv_bias: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""Nyströmformer: softmax attention approximated through landmarks (Xiong et al. 2021, eq. 12–15, Algorithm 1).
+"""Nyströmformer: softmax attention approximated through landmarks (Xiong et al. 2021, eq. 13–17, Algorithm 1).
 
 Our deviations: landmarks that do not divide N have segments of nearly equal length; a sample with no more tokens than
 landmarks gets softmax attention, which is what the authors' program does at as many of one as of the other.
@@ -34,7 +34,7 @@ class NystromAttention(QKVAttention):
     """
 
     card = Card(
-        paper="Xiong et al. 2021, eq. 12–15, Algorithm 1",
+        paper="Xiong et al. 2021, eq. 13–17, Algorithm 1",
         cost="Nm",
         differs="padding counts in the landmarks, as zeros; the inverse begins with a norm over the whole batch",
     )

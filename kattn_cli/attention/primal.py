@@ -188,7 +188,7 @@ class PrimalAttention(AttentionMechanism):
         return ksvd_objective(e, r, w_e, w_r, self.regulariser, self.convention, mask)
 
     def auxiliary_loss(self) -> Tensor:
-        """``η J²`` of the last forward pass (eq. 10), mean over the batch; reference with ``square: batch``: (mean J)²."""
+        """``η J²`` of the last forward pass (eq. 10), mean over the batch; as reference may ask, ``η (mean J)²``."""
         objective = self.objective()
         if self.convention == "reference" and self.square == "batch":
             return self.eta * objective.mean().square()

@@ -1,7 +1,7 @@
 """SOFT: softmax-free attention with a Gaussian kernel through landmarks (Lu et al. 2021, Algorithms 1 and 2).
 
 Our deviations: landmarks are means of segments of the sequence, which has no grid to pool over; Newton's iteration
-begins at half the authors' initial value; a sample with no more tokens than landmarks gets the kernel itself.
+begins at about half the authors' initial value; a sample with no more tokens than landmarks gets the kernel itself.
 """
 
 from __future__ import annotations

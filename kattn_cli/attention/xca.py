@@ -1,7 +1,7 @@
 """XCA, cross-covariance attention between channels. Linear in N.
 
-Source: "XCiT: Cross-Covariance Image Transformers" (El-Nouby et al. 2021), eq. 2; the ToST paper's baseline,
-there and here without XCiT's local patch interaction.
+Source: "XCiT: Cross-Covariance Image Transformers" (El-Nouby et al. 2021); the ToST paper's baseline, there and
+here without XCiT's local patch interaction.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from kattn_cli.kernels.xca import xca
 
 
 class CrossCovarianceAttention(QKVAttention):
-    """``softmax(τ q̂ᵀ k̂)``, d × d for each head, applied to v; then the output projection. ``(B, N, C)`` to the same."""
+    """``softmax(τ q̂ᵀ k̂)``, d × d for each head, applied to v; then the output projection. ``(B, N, C)`` to the same.
 
-    card = Card(paper="El-Nouby et al. 2021 (XCiT), eq. 2", cost="N")
+    τ is learned, and starts at 1.
+    """
+
+    card = Card(paper="El-Nouby et al. 2021 (XCiT)", cost="N")
 
     def __init__(self, dim: int, heads: int, *, seq_len: int, causal: bool = False, qkv_bias: bool = True) -> None:
         super().__init__(dim, heads, causal=causal, qkv_bias=qkv_bias)

@@ -5,7 +5,8 @@ quadratic in N, with the output of each token scaled to unit norm (N-YOSO).
 
 τ is the bits of a hash. The authors' released configurations have 9 for BERT with 512 tokens (the default here and
 of the ``transformers`` library), and on Long-Range Arena 10 for 1,024 tokens, 11 for 2,000 and 12 for 4,000.
-``gradient: lower-bound`` is how the authors train: a bound on the derivative, finite where a query meets its key.
+``gradient: lower-bound`` is the paper's for its samples: a bound on the derivative, finite where a query meets its
+key; the authors' YOSO-E differentiates the expectation.
 ``conv_kernel_size`` adds to the output a depthwise convolution of the values along tokens, one kernel a head.
 """
 

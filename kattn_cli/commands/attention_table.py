@@ -10,7 +10,7 @@ from torch import nn
 from kattn_cli.attention import BASELINES, MECHANISMS
 from kattn_cli.attention.mechanism import Card
 
-HEADER = ("name", "paper", "cost in N", "causal", "mask", "conventions", "where the authors' program differs")
+HEADER = ("name", "paper", "cost in N", "causal", "mask", "conventions", "what the authors' program does instead")
 
 
 def attention_table() -> str:

@@ -1,7 +1,7 @@
 """cosFormer: positive features, re-weighted by the cosine of the distance between tokens.
 
-Source: Qin et al. 2022, "cosFormer: Rethinking Softmax in Attention", eq. 8–13. B: batch, H: heads, N: tokens,
-d: head width; M, at least N, is the distance at which the weight falls to zero.
+Source: Qin et al. 2022, "cosFormer: Rethinking Softmax in Attention", its re-weighting mechanism.
+B: batch, H: heads, N: tokens, d: head width; M, at least N, is the distance at which the weight falls to zero.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Flow-Attention: information flows from sources (keys, values) to sinks (queries), and none is made or lost.
 
-Source: Wu et al. 2022, "Flowformer: Linearizing Transformers with Conservation Flows", eq. 4–8. Causal: every sum
+Source: Wu et al. 2022, "Flowformer: Linearizing Transformers with Conservation Flows". Causal: every sum
 over tokens runs up to the token itself, the one under the competition's softmax too, and sums are compared as means,
 so that the first tokens' flows are as large as the last ones'.
 B: batch, H: heads, N: tokens, d: head width.
@@ -46,10 +46,10 @@ def flow_factors(
         through = total(other, causal) if state is None else state.sums[past] + total(other, causal)
         return (z * through).sum(-1, keepdim=True) / counts, through
 
-    incoming, keys = flow(phi_q, phi_k, 0)  # I / n, eq. 4
+    incoming, keys = flow(phi_q, phi_k, 0)  # I / n, incoming flow
     outgoing, queries = flow(phi_k, phi_q, 1)  # O / n
     incoming, outgoing = incoming.clamp(min=EPSILON), outgoing.clamp(min=EPSILON)
-    conserved_incoming, sent = flow(phi_q, phi_k / outgoing, 2)  # Î, eq. 7
+    conserved_incoming, sent = flow(phi_q, phi_k / outgoing, 2)  # Î, conservation
     conserved_outgoing, received = flow(phi_k, phi_q / incoming, 3)  # Ô
     if mask is not None:
         padding = ~mask[:, None, :, None]
@@ -58,7 +58,7 @@ def flow_factors(
         normaliser = _log_total(conserved_outgoing, causal)
     else:
         normaliser = _log_total(torch.cat((state.sums[4], conserved_outgoing), -2), causal)[..., 1:, :]
-    competition = counts * (conserved_outgoing - normaliser).exp()  # n softmax(Ô), eq. 8
+    competition = counts * (conserved_outgoing - normaliser).exp()  # n softmax(Ô), competition
     allocation = conserved_incoming.sigmoid()
     sinks, sources = phi_q * (allocation / (incoming * counts)), phi_k * competition
     return sinks, sources, (keys, queries, sent, received, normaliser)
@@ -91,8 +91,8 @@ def flow_attention_naive(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, 
     counts = reach.sum(-1, keepdim=True)
     capacity = q.sigmoid() @ k.sigmoid().mT * reach  # of sink i from source j
     back = k.sigmoid() @ q.sigmoid().mT * reach  # of source j to sink i
-    incoming, outgoing = capacity.sum(-1, keepdim=True), back.sum(-1, keepdim=True)  # eq. 4
-    conserved_incoming = capacity @ (counts / outgoing) / counts  # eq. 7
+    incoming, outgoing = capacity.sum(-1, keepdim=True), back.sum(-1, keepdim=True)  # I, O
+    conserved_incoming = capacity @ (counts / outgoing) / counts  # Î
     conserved_outgoing = back @ (counts / incoming) / counts
-    competition = counts * conserved_outgoing.exp() / (reach @ conserved_outgoing.exp())  # eq. 8
+    competition = counts * conserved_outgoing.exp() / (reach @ conserved_outgoing.exp())  # n softmax(Ô)
     return conserved_incoming.sigmoid() * (capacity / incoming @ (competition * v))

@@ -1,8 +1,8 @@
 """Landmarks: the means of consecutive segments of a sequence, as many as one likes.
 
-Source: Nyströmformer (Xiong et al. 2021), "segment-means". The paper's segments are equal, N/m tokens each; here m
-need not divide N, and padding belongs to no segment: of a sample's n tokens the i-th (from 0) is in segment
-⌊i·m/n⌋. With n ≤ m every token is a landmark of its own, and the other landmarks are empty.
+Source: Nyströmformer (Xiong et al. 2021), "segment-means" (eq. 16). The paper's segments are equal, N/m tokens
+each; here m need not divide N, and padding belongs to no segment: of a sample's n tokens the i-th (from 0) is in
+segment ⌊i·m/n⌋. With n ≤ m every token is a landmark of its own, and the other landmarks are empty.
 B: batch, H: heads, N: tokens, m: landmarks, d: head width.
 """
 

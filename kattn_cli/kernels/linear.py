@@ -65,7 +65,7 @@ def linear_attention_naive(
     causal: bool = False,
     normalise: bool = True,
 ) -> Tensor:
-    """Eq. 4, with ``causal`` eq. 8, as printed; forms the N × N matrix."""
+    """Eq. 4, with ``causal`` eq. 9, as printed; forms the N × N matrix."""
     return linear_attention_matrix(phi_q, phi_k, mask=mask, causal=causal, normalise=normalise) @ v
 
 

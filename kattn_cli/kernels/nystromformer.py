@@ -1,6 +1,6 @@
 """Nyström attention: softmax attention seen through a few landmarks.
 
-Source: Xiong et al. 2021, "Nyströmformer", eq. 12–15 and Algorithm 1.
+Source: Xiong et al. 2021, "Nyströmformer", eq. 13–17 and Algorithm 1.
 B: batch, H: heads, N: tokens, m: landmarks, d: head width.
 """
 
@@ -25,7 +25,7 @@ Convention = Literal["paper", "reference"]
 
 
 def pseudo_inverse(a: Tensor, iterations: int, over_batch: bool = False) -> Tensor:
-    """The iteration of eq. 11 towards the Moore–Penrose inverse of matrices ``(B, H, m, m)`` with softmax rows.
+    """The iteration of eq. 14 towards the Moore–Penrose inverse of matrices ``(B, H, m, m)`` with softmax rows.
 
     It starts from ``Aᵀ / (‖A‖₁ ‖A‖∞)``, the norms each matrix's own or, ``over_batch``, the largest of all.
     """
@@ -36,7 +36,7 @@ def pseudo_inverse(a: Tensor, iterations: int, over_batch: bool = False) -> Tens
     z = a.mT / norm[..., None, None]
     for _ in range(iterations):
         az = a @ z
-        z = z @ (13 * identity - az @ (15 * identity - az @ (7 * identity - az))) / 4  # eq. 11
+        z = z @ (13 * identity - az @ (15 * identity - az @ (7 * identity - az))) / 4  # eq. 14
     return z
 
 

@@ -19,7 +19,7 @@ REFERENCE_EPSILON = 1e-4
 
 
 def orthogonal_gaussian(features: int, width: int) -> Tensor:
-    """``(features, width)``: each row is Gaussian, those of a block of ``width`` are orthogonal (§2.4).
+    """``(features, width)``: each row is Gaussian, those of a block of ``width`` are orthogonal (§2.4, App. B.2).
 
     The blocks are uniform over the orthogonal matrices, which Q of a plain QR decomposition is not; the
     estimate would be biased.

@@ -2,8 +2,8 @@
 
 Source: Lu et al. 2021, "SOFT: Softmax-free Transformer with Linear Complexity", Algorithms 1 and 2.
 Our deviations: landmarks are segment means, a sequence having no grid for the paper to pool over; and Newton's
-iteration starts from ``A / ‖A‖₁²``, half the authors' initial value, with which the inverse of equal landmarks
-(of a single one, say) is 0.
+iteration starts from ``A / ‖A‖₁²``, where the authors start from up to twice that: at twice, the inverse of equal
+landmarks (of a single one, say) would be 0.
 B: batch, H: heads, N: tokens, m: landmarks, d: head width. The queries are the keys.
 """
 
@@ -37,8 +37,8 @@ def gaussian_kernel(q: Tensor, k: Tensor) -> Tensor:
 def newton_inverse(a: Tensor, iterations: int) -> Tensor:
     """Algorithm 2: the Moore–Penrose inverse Y of positive semi-definite matrices ``(…, m, m)`` by Newton's method.
 
-    The last step alone is differentiated. Its gradient, ``−Yᵀ G Yᵀ``, is the inverse's own, which the paper takes
-    in place of the whole iteration's.
+    The last step alone is differentiated. Its gradient, ``−Yᵀ G Yᵀ``, is the inverse's own, which the
+    authors' program takes in place of the whole iteration's.
     """
     with torch.no_grad():
         y = a / a.sum(-2).amax(-1).square()[..., None, None]

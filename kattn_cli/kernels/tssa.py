@@ -75,7 +75,7 @@ def causal_tssa_naive(
 
     ``eta``: ``(H,)``; ``bias``: of each position, ``(H, N)``, where a token's position counts tokens only.
     """
-    samples, heads, tokens, width = w.shape
+    samples, _, tokens, _ = w.shape
     out = torch.zeros_like(w)
     for b in range(samples):
         seen: list[int] = []
@@ -86,11 +86,10 @@ def causal_tssa_naive(
             seen.append(t)
             energy = w[b, :, seen].square().sum(1).clamp(min=NORM_EPSILON)  # (H, d)
             w_hat_squared = w[b, :, t].square() / energy if normalize else w[b, :, t].square()
-            shift = bias[:, len(seen) - 1, None]
-            if convention == "paper":
-                logits = w_hat_squared.sum(-1) + shift[:, 0]  # eq. 34
-            else:
-                logits = (w_hat_squared + shift).sum(-1)  # Algorithm 2
+            shift = bias[:, len(seen) - 1]
+            once = w_hat_squared.sum(-1) + shift  # eq. 34
+            inside = (w_hat_squared + shift[:, None]).sum(-1)  # Algorithm 2
+            logits = once if convention == "paper" else inside
             memberships.append((eta * logits).softmax(0))  # Π_t (H,)
             mass = torch.stack(memberships, -1)  # (H, t)
             moment = (mass[..., None] * w[b, :, seen].square()).sum(1) / (mass.sum(-1, keepdim=True) + SUM_EPSILON)

@@ -1,6 +1,6 @@
 """Cross-covariance attention: softmax attention between the channels of a head instead of between tokens.
 
-Source: XCiT, "Cross-Covariance Image Transformers" (El-Nouby et al. 2021), eq. 2.
+Source: XCiT, "Cross-Covariance Image Transformers" (El-Nouby et al. 2021), "Cross-covariance attention".
 B: batch, H: heads, N: tokens, d: head width; q, k, v are ``(B, H, N, d)``.
 """
 
@@ -16,7 +16,7 @@ NORM_EPSILON = 1e-12
 
 
 def xca_naive(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Eq. 2 on normalised columns. ``temperature``: what the scores are multiplied by, ``(H,)``."""
+    """The equation on normalised columns. ``temperature``: what the scores are multiplied by, ``(H,)``."""
     q_hat = F.normalize(without_padding(q, mask), dim=-2, eps=NORM_EPSILON)
     k_hat = F.normalize(without_padding(k, mask), dim=-2, eps=NORM_EPSILON)
     attention = (temperature[:, None, None] * (q_hat.mT @ k_hat)).softmax(-1)  # (B, H, d, d)

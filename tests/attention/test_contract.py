@@ -40,6 +40,11 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("nystromformer", {"landmarks": 4, "conv_kernel_size": 3}),
     ("nystromformer", {"landmarks": 4, "convention": "reference"}),
     ("soft", {"landmarks": 4}),
+    ("longformer", {"window": 4}),
+    ("longformer", {"window": 2, "global_tokens": 2}),
+    ("bigbird", {"block_size": 2, "window_blocks": 1, "global_blocks": 1, "random_blocks": 1}),
+    ("reformer", {"chunk": 4}),
+    ("reformer", {"chunk": 4, "convention": "reference"}),
     ("yoso_e", {"gradient": "lower-bound", "conv_kernel_size": 3}),
 ]
 CAUSAL_VARIANTS: list[tuple[str, dict[str, Any]]] = [
@@ -52,6 +57,8 @@ CAUSAL_VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("tssa", {"normalize": False}),
     ("scaled", {"variant": "matrix"}),
     ("performer", {"kernel": "relu"}),
+    ("longformer", {"window": 4}),
+    ("reformer", {"chunk": 3}),
 ]
 EQUIVARIANT = ["softmax", "symmetric", "scaled", "rpc", "tssa", "xca", "mssa"]
 EQUIVARIANT += ["linear", "performer", "flowformer", "yoso_e"]

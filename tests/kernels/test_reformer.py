@@ -1,0 +1,74 @@
+"""Attention in sorted chunks against lists and an N × N mask, outputs and gradients; and what it costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils.flop_counter import FlopCounterMode
+
+from kattn_cli.kernels.reformer import lsh_attention, lsh_attention_naive, lsh_buckets, shared_attention
+
+
+def draw(*shape: int) -> Tensor:
+    return torch.randn(shape, dtype=torch.float64)
+
+
+def results(function: Any, inputs: list[Tensor], *arguments: Any, **options: Any) -> list[Tensor]:
+    """The output at the tokens and the gradients of all inputs."""
+    leaves = [tensor.clone().requires_grad_() for tensor in inputs]
+    out = function(*leaves, *arguments, **options)
+    if options["mask"] is not None:
+        out = out.masked_fill(~options["mask"][:, None, :, None], 0)
+    cotangent = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).reshape(out.shape)
+    return [out, *torch.autograd.grad(out, leaves, cotangent)]
+
+
+@pytest.mark.parametrize("n", [1, 7, 63])
+@pytest.mark.parametrize("hashes", [1, 3])
+@pytest.mark.parametrize("chunk", [1, 5, 70])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"across_buckets": True}], ids=str)
+def test_equals_the_equation(n: int, hashes: int, chunk: int, masked: bool, options: dict[str, Any]) -> None:
+    inputs = [draw(2, 2, n, 5) for _ in range(3)]
+    rotations = draw(2, hashes, 5, 3)
+    mask = torch.arange(n) < torch.tensor([[n], [n - n // 3]]) if masked else None
+    found = results(lsh_attention, inputs, rotations, chunk, mask=mask, **options)
+    expected = results(lsh_attention_naive, inputs, rotations, chunk, mask=mask, **options)
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_one_chunk_and_alike_tokens_are_attention_without_hashing(causal: bool) -> None:
+    """Queries in one direction share every bucket."""
+    q, k, v = draw(1, 2, 1, 5) * draw(1, 2, 23, 1).abs(), draw(1, 2, 23, 5), draw(1, 2, 23, 5)
+    out = lsh_attention(q, k, v, draw(2, 3, 5, 3), 23, causal=causal)
+    torch.testing.assert_close(out, shared_attention(q, k, v, causal=causal), rtol=1e-9, atol=1e-9)
+
+
+def test_buckets_by_hand() -> None:
+    """Two rotations in the plane, the axes: the buckets are the nearest of +x, +y, −x, −y; padding is the fifth."""
+    q = torch.tensor([[2.0, 1.0], [0.0, 3.0], [-2.0, 1.0], [0.5, -1.0], [2.0, 1.0]])[None, None]
+    mask = torch.tensor([[True, True, True, True, False]])
+    assert lsh_buckets(q, torch.eye(2)[None, None], mask).tolist() == [[[[0, 1, 2, 3, 4]]]]
+
+
+def test_a_token_alone_sees_itself() -> None:
+    q = torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])[None, None]
+    v = torch.randn(1, 1, 3, 2)
+    assert torch.equal(lsh_attention(q, q, v, torch.eye(2)[None, None], 2), v)
+    assert torch.equal(shared_attention(q, q, v, causal=True)[:, :, :2], v[:, :, [0, 0]])
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_cost_grows_with_n(causal: bool) -> None:
+    """For a given number of buckets; those of the causal form each have a chunk that may not be full."""
+    counts = []
+    for n in (512, 1024, 1536):
+        q = k = v = torch.zeros(1, 2, n, 4, device="meta")
+        with FlopCounterMode(display=False) as counter:
+            lsh_attention(q, k, v, torch.zeros(2, 2, 4, 8, device="meta"), 16, causal=causal)
+        counts.append(counter.get_total_flops())
+    assert 0 < counts[1] - counts[0] == counts[2] - counts[1]
