@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import split_projections
-from kattn_cli.attention.mechanism import Card, QKVAttention
+from kattn_cli.attention.mechanism import Card, QKVAttention, refuse_longer
 from kattn_cli.kernels.block_sparse import block_sparse_attention, unit_values, window_blocks
 
 
@@ -53,10 +53,8 @@ class BigBirdAttention(QKVAttention):
         self.register_buffer("blocks", draw_blocks(heads, rows, window_blocks // 2, global_blocks, random_blocks))
 
     def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        n = q.shape[-2]
-        if n > self.seq_len:
-            raise ValueError(f"{n} tokens, and it was built for {self.seq_len}")
-        rows = -(-n // self.block_size)
+        refuse_longer(q.shape[-2], self.seq_len)
+        rows = -(-q.shape[-2] // self.block_size)
         blocks = self.blocks[:, :rows]
         return block_sparse_attention(
             q,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from kattn_cli.attention.linear import FeatureMapAttention, Features
-from kattn_cli.attention.mechanism import Card
+from kattn_cli.attention.mechanism import Card, refuse_longer
 from kattn_cli.kernels.cosformer import cosformer_angles, cosformer_features
 
 
@@ -33,9 +33,7 @@ class CosformerAttention(FeatureMapAttention):
 
     def features(self, q: Tensor, k: Tensor, mask: Tensor | None, start: int = 0) -> Features:
         """Raises ``ValueError`` if there are more tokens than ``seq_len``."""
-        n = start + q.shape[-2]
-        if n > self.seq_len:
-            raise ValueError(f"{n} tokens, and it was built for {self.seq_len}")
+        refuse_longer(start + q.shape[-2], self.seq_len)
         angles = cosformer_angles(q, self.seq_len, mask, start)
         return cosformer_features(q, angles), cosformer_features(k, angles), None
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import split_projections
-from kattn_cli.attention.mechanism import Card, QKVAttention
+from kattn_cli.attention.mechanism import Card, QKVAttention, refuse_longer
 from kattn_cli.kernels.linformer import linformer_attention
 
 
@@ -60,9 +60,7 @@ class LinformerAttention(QKVAttention):
                 nn.init.normal_(projection, std=seq_len**-0.5)
 
     def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        n = q.shape[-2]
-        if n > self.seq_len:
-            raise ValueError(f"{n} tokens, and it was built for {self.seq_len}")
+        refuse_longer(q.shape[-2], self.seq_len)
         return linformer_attention(q, k, v, self.e, self.e if self.f is None else self.f, mask=mask)
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:

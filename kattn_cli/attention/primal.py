@@ -169,10 +169,10 @@ class PrimalAttention(AttentionMechanism):
 
     def _project(self, phi_q: Tensor, phi_k: Tensor, rows: Tensor | None, mask: Tensor | None) -> Tensor:
         e, r = primal_scores(phi_q, rows, self.w_e), primal_scores(phi_k, rows, self.w_r)
-        w_e, w_r = self.w_e, self.w_r
+        weights: tuple[Tensor, Tensor] = (self.w_e, self.w_r)
         if self.trace == "projected" and rows is not None:
-            w_e, w_r = rows.mT @ w_e, rows.mT @ w_r
-        self._last = Scores(e, r, w_e, w_r, mask)
+            weights = (rows.mT @ self.w_e, rows.mT @ self.w_r)
+        self._last = Scores(e, r, *weights, mask)
         out = self.concat(torch.cat((e, r), -1) if self.scores == "both" else e)
         return self.proj(join_heads(without_padding(out, mask)))
 

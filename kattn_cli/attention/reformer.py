@@ -25,6 +25,7 @@ from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
 from kattn_cli.attention.mechanism import AttentionMechanism, Card
 from kattn_cli.kernels.block_sparse import unit_values
+from kattn_cli.kernels.precision import exact
 from kattn_cli.kernels.reformer import lsh_attention, shared_attention
 
 
@@ -73,11 +74,10 @@ class ReformerAttention(AttentionMechanism):
 
     def operate(self, q: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         """From shared queries and keys and from values, ``(B, H, N, d)``, to the same."""
-        exact = q.to(torch.promote_types(q.dtype, torch.float32))
         if self.convention == "reference":
-            k = exact * (exact.square().mean(-1, keepdim=True) + 1e-6).rsqrt()
+            k = exact(q) * (exact(q).square().mean(-1, keepdim=True) + 1e-6).rsqrt()
         else:
-            k = F.normalize(exact, dim=-1)
+            k = F.normalize(exact(q), dim=-1)
         k = (k / math.sqrt(self.head_dim)).to(q.dtype)
         if not self.rotations.shape[-1]:
             return shared_attention(q, k, v, causal=self.causal, mask=mask)

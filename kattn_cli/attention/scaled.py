@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
 from kattn_cli.attention.key_value_cache import KeyValueCache, extend
-from kattn_cli.attention.mechanism import Card, QKVAttention
+from kattn_cli.attention.mechanism import Card, QKVAttention, refuse_longer
 from kattn_cli.kernels.scaled import (
     learned_scaled_values,
     learned_scaling,
@@ -76,7 +76,7 @@ class ScaledAttention(QKVAttention):
         """``A(q, k) (I − S)``, ``(B, H, N, N)``."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)
         if self.variant == "matrix":
-            self._check_length(x.shape[1])
+            refuse_longer(x.shape[1], self.seq_len)
             scaling = learned_scaling(self.s, x.shape[1], causal=self.causal, mask=mask)
         else:
             scaling = symmetric_scaling(k, self.alpha, causal=self.causal, mask=mask)
@@ -94,10 +94,6 @@ class ScaledAttention(QKVAttention):
     ) -> Tensor:
         """``(I − S) v``, or its ``last`` rows."""
         if self.variant == "matrix":
-            self._check_length(v.shape[-2])
+            refuse_longer(v.shape[-2], self.seq_len)
             return learned_scaled_values(v, self.s, causal=causal, mask=mask, last=last)
         return symmetric_scaled_values(k, v, self.alpha, causal=causal, mask=mask, last=last)
-
-    def _check_length(self, n: int) -> None:
-        if n > self.seq_len:
-            raise ValueError(f"{n} tokens, and it was built for {self.seq_len}")

@@ -13,13 +13,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.precision import exact_dtype
 
 
 def cosformer_angles(z: Tensor, longest: int, mask: Tensor | None = None, start: int = 0) -> Tensor:
     """``π/2 · i/M``, ``(B or 1, 1, N, 1)``, with i the token's rank among tokens, from ``start`` on."""
     there = torch.ones(1, z.shape[-2], dtype=torch.bool, device=z.device) if mask is None else mask
-    exact = torch.promote_types(z.dtype, torch.float32)
-    return (start + there.cumsum(-1) - 1)[:, None, :, None].to(exact) * (math.pi / 2 / longest)
+    return (start + there.cumsum(-1) - 1)[:, None, :, None].to(exact_dtype(z)) * (math.pi / 2 / longest)
 
 
 def cosformer_features(z: Tensor, angles: Tensor) -> Tensor:

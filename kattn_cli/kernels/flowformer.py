@@ -15,6 +15,7 @@ from torch import Tensor
 
 from kattn_cli.kernels.linear import LinearState, linear_attention, linear_attention_decode
 from kattn_cli.kernels.masks import token_counts, total, visible, without_padding
+from kattn_cli.kernels.precision import exact
 
 EPSILON = 1e-12
 
@@ -35,8 +36,7 @@ def flow_factors(
 
     Third, the sums that :class:`FlowState` keeps, up to each token. ``state`` is for the tokens after it, ``causal``.
     """
-    exact = torch.promote_types(q.dtype, torch.float32)
-    phi_q, phi_k = (without_padding(z.to(exact).sigmoid(), mask) for z in (q, k))
+    phi_q, phi_k = (without_padding(exact(z).sigmoid(), mask) for z in (q, k))
     counts = token_counts(phi_q, mask, causal)
     if state is not None:
         counts = counts + state.aggregate.tokens
@@ -53,7 +53,7 @@ def flow_factors(
     conserved_outgoing, received = flow(phi_k, phi_q / incoming, 3)  # Ô
     if mask is not None:
         padding = ~mask[:, None, :, None]
-        conserved_outgoing = conserved_outgoing.masked_fill(padding, torch.finfo(exact).min)
+        conserved_outgoing = conserved_outgoing.masked_fill(padding, torch.finfo(phi_q.dtype).min)
     if state is None:
         normaliser = _log_total(conserved_outgoing, causal)
     else:

@@ -8,17 +8,16 @@ B: batch, H: heads, N: tokens, m: landmarks, d: head width.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-
 import torch
 from torch import Tensor
 
 from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.precision import exact
 
 
 def segment_means(z: Tensor, mask: Tensor | None, count: int) -> Tensor:
     """``(B, H, N, d)`` to the landmarks ``(B, H, count, d)``, zero where empty; in float32 or better."""
-    z = without_padding(z, mask).to(torch.promote_types(z.dtype, torch.float32))
+    z = exact(without_padding(z, mask))
     segment = _segments(z, mask, count)[:, None, :, None].expand_as(z)
     sums = z.new_zeros(*z.shape[:2], count, z.shape[-1]).scatter_add(-2, segment, z)
     return sums / segment_sizes(z, mask, count).clamp(min=1)[:, None, :, None]
@@ -45,12 +44,6 @@ def segment_means_naive(z: Tensor, mask: Tensor | None, count: int) -> Tensor:
 def each_token_a_landmark(mask: Tensor, count: int) -> Tensor:
     """Which samples have no more tokens than landmarks, ``(B, 1, 1, 1)``."""
     return (mask.sum(-1) <= count)[:, None, None, None]
-
-
-def without_autocast(device: torch.device) -> AbstractContextManager[object]:
-    """Matrix products as exact as their factors: an iterated inverse does not survive bfloat16."""
-    available = torch.amp.is_autocast_available(device.type)
-    return torch.autocast(device.type, enabled=False) if available else nullcontext()
 
 
 def _tokens(z: Tensor, mask: Tensor | None) -> Tensor:

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.precision import exact
 
 CHUNK = 128
 NORMALISER_EPSILON = 1e-12
@@ -34,7 +35,7 @@ class LinearState(NamedTuple):
 
 def elu_features(z: Tensor) -> Tensor:
     """``elu(z) + 1`` (eq. 7), positive."""
-    return F.elu(z.to(torch.promote_types(z.dtype, torch.float32))) + 1
+    return F.elu(exact(z)) + 1
 
 
 def linear_attention_matrix(

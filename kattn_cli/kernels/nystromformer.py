@@ -16,9 +16,9 @@ from kattn_cli.kernels.landmarks import (
     segment_means,
     segment_means_naive,
     segment_sizes,
-    without_autocast,
 )
 from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.precision import without_autocast
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
 Convention = Literal["paper", "reference"]

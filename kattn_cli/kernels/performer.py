@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kattn_cli.kernels.linear import linear_attention_naive
+from kattn_cli.kernels.precision import exact
 
 RELU_EPSILON = 1e-3
 REFERENCE_EPSILON = 1e-4
@@ -68,7 +69,7 @@ def performer_naive(
 
 def _scaled(x: Tensor, projection: Tensor) -> tuple[Tensor, Tensor]:
     """``x / d^¼``, so that products are those of softmax attention, and ω of the same type."""
-    x = x.to(torch.promote_types(x.dtype, torch.float32))
+    x = exact(x)
     return x * x.shape[-1] ** -0.25, projection.to(x.dtype)
 
 

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.masks import token_counts, total, without_padding
+from kattn_cli.kernels.precision import exact, exact_dtype
 
 Convention = Literal["paper", "reference"]
 
@@ -95,22 +96,20 @@ def exp_features(
 
     In float32 or better: the exponentials leave half precision's range.
     """
-    exact = torch.promote_types(q.dtype, torch.float32)
-    phi_q, phi_k = (
-        torch.exp(z.to(exact) @ directions.T.to(exact) - z.to(exact).square().sum(-1, keepdim=True) / 2) for z in (q, k)
-    )
+    directions = directions.to(exact_dtype(q))
+    phi_q, phi_k = (torch.exp(exact(z) @ directions.T - exact(z).square().sum(-1, keepdim=True) / 2) for z in (q, k))
     sums = total(without_padding(phi_k, mask), causal)
     if before is not None:
         sums = sums + before
-    normaliser = (phi_q * sums).sum(-1, keepdim=True).clamp(min=torch.finfo(exact).tiny)  # D̂ (B, H, N, 1)
+    normaliser = (phi_q * sums).sum(-1, keepdim=True).clamp(min=torch.finfo(sums.dtype).tiny)  # D̂ (B, H, N, 1)
     scale = normaliser.rsqrt()
     return (scale * phi_q).to(q.dtype), (scale * phi_k).to(k.dtype), sums[..., -1:, :]
 
 
 def running_mean(z: Tensor, mask: Tensor | None = None) -> Tensor:
     """The mean over the tokens up to each, ``(B, H, N, d)`` (Figure 3): what the causal form sees of q and k."""
-    exact = z.to(torch.promote_types(z.dtype, torch.float32))
-    return (total(without_padding(exact, mask), causal=True) / token_counts(exact, mask, causal=True)).to(z.dtype)
+    sums = total(without_padding(exact(z), mask), causal=True)
+    return (sums / token_counts(sums, mask, causal=True)).to(z.dtype)
 
 
 def ksvd_objective(

@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.masks import visible
+from kattn_cli.kernels.precision import exact, exact_dtype
 
 ITSELF = -1e5
 """The score of a token with itself (Appendix A): it counts only where there is no other."""
@@ -36,7 +37,7 @@ def among_others(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, times: Tensor | 
     ``seen`` is to be broadcast to ``(B, H, N, N)``; ``times``, how often each counts, once where it is None.
     """
     itself = torch.eye(q.shape[-2], dtype=torch.bool, device=q.device)
-    scores = (q @ k.mT).to(torch.promote_types(q.dtype, torch.float32)).masked_fill(~seen, -math.inf)
+    scores = exact(q @ k.mT).masked_fill(~seen, -math.inf)
     if times is not None:
         scores = scores + times.clamp(min=1).log()
     return scores.masked_fill(itself, ITSELF).softmax(-1).to(v.dtype) @ v
@@ -115,7 +116,6 @@ def lsh_attention(
         mask: ``(B, N)``, True where there is a token.
     """
     n = q.shape[-2]
-    exact = torch.promote_types(q.dtype, torch.float32)
     with torch.no_grad():
         buckets = lsh_buckets(q, rotations, mask)
         slots, chunks = sorted_slots(buckets, 2 * rotations.shape[-1] + 1, chunk, causal)
@@ -125,18 +125,18 @@ def lsh_attention(
         if across_buckets:
             there = torch.ones(1, n, dtype=torch.bool, device=q.device) if mask is None else mask
             there = F.pad(there, (0, 1))[:, None, None].expand(*slots.shape[:-1], -1)
-            seen, times = look_up(there, key)[..., None, :], torch.ones((), dtype=exact, device=q.device)
+            seen, times = look_up(there, key)[..., None, :], torch.ones((), dtype=exact_dtype(q), device=q.device)
         else:
             places = buckets * (chunks + 1) + slots // chunk
             seen = behind(places, query, key)
-            times = torch.zeros_like(seen, dtype=exact)
+            times = torch.zeros_like(seen, dtype=exact_dtype(q))
             for one in places.unbind(2):
                 times += behind(one[:, :, None].expand_as(places), query, key)
         if causal:
             seen = seen & (key[..., None, :] <= query[..., None])
         itself = key[..., None, :] == query[..., None]
 
-    scores = (rows(q, query) @ rows(k, key).mT).to(exact) - times.clamp(min=1).log()  # log N_ij, Appendix A
+    scores = exact(rows(q, query) @ rows(k, key).mT) - times.clamp(min=1).log()  # log N_ij, Appendix A
     scores = scores.masked_fill(~seen, -math.inf).masked_fill(itself, ITSELF)
     out = scores.softmax(-1).to(v.dtype) @ rows(v, key)  # (B, H, R, G, m, d)
     out = out.flatten(3, 4).gather(-2, slots[..., None].expand(*slots.shape, v.shape[-1]))

@@ -18,9 +18,9 @@ from kattn_cli.kernels.landmarks import (
     each_token_a_landmark,
     segment_means,
     segment_means_naive,
-    without_autocast,
 )
 from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.precision import exact, without_autocast
 
 
 def gaussian_kernel(q: Tensor, k: Tensor) -> Tensor:
@@ -53,9 +53,8 @@ def soft_attention(q: Tensor, v: Tensor, *, landmarks: int, iterations: int, mas
     ``(B, H, N, d)`` throughout, in float32 or better. A sample with no more tokens than landmarks gets the kernel
     of its tokens, of which this is the approximation.
     """
-    exact = torch.promote_types(q.dtype, torch.float32)
     with without_autocast(q.device):
-        tokens, values = without_padding(q, mask).to(exact), without_padding(v, mask).to(exact)
+        tokens, values = exact(without_padding(q, mask)), exact(without_padding(v, mask))
         if q.shape[-2] <= landmarks:
             return (gaussian_kernel(tokens, tokens) @ values).to(v.dtype)
         pooled = segment_means(tokens, mask, landmarks)

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.precision import exact
 
 Convention = Literal["paper", "reference"]
 SUM_EPSILON = 1e-8
@@ -49,8 +50,8 @@ def tssa(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = N
 
     Statistics are kept in float32 or better, so that a sum over many tokens survives bfloat16.
     """
-    exact = without_padding(w.to(torch.promote_types(w.dtype, torch.float32)), mask)
-    squared = exact.square()
+    w_exact = without_padding(exact(w), mask)
+    squared = w_exact.square()
     if normalize:
         norms = squared.sum(-2).clamp(min=NORM_EPSILON**2)  # ‖w‖² of each feature over tokens (B, H, d)
         energy = squared @ norms.reciprocal()[..., None]
@@ -60,7 +61,7 @@ def tssa(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = N
     weighted = (membership.mT @ squared)[..., 0, :]
     second_moment = weighted / (without_padding(membership, mask).sum(-2) + SUM_EPSILON)  # m (B, H, d)
     shrinkage = (1 + second_moment).reciprocal()[..., None, :]
-    return -(exact * membership * shrinkage).to(w.dtype)
+    return -(w_exact * membership * shrinkage).to(w.dtype)
 
 
 def causal_tssa_naive(
@@ -110,15 +111,15 @@ def causal_tssa(
 
     ``bias``: of each token's position, ``(B or 1, H, N, 1)``.
     """
-    exact = without_padding(w.to(torch.promote_types(w.dtype, torch.float32)), mask)
-    squared = exact.square()
+    w_exact = without_padding(exact(w), mask)
+    squared = w_exact.square()
     energy = _cumulative(squared, None if past is None else past.energy)
     shares = squared / energy.clamp(min=NORM_EPSILON) if normalize else squared
     repeats = 1 if convention == "paper" else w.shape[-1]
     membership = (eta[:, None, None] * (shares.sum(-1, keepdim=True) + repeats * bias)).softmax(1)  # Π (B, H, N, 1)
     mass = _cumulative(without_padding(membership, mask), None if past is None else past.mass)
     moment = _cumulative(membership * squared, None if past is None else past.moment)
-    out = -(exact * membership / (1 + moment / (mass + SUM_EPSILON))).to(w.dtype)
+    out = -(w_exact * membership / (1 + moment / (mass + SUM_EPSILON))).to(w.dtype)
     return out, TokenStatistics(energy[..., -1:, :], mass[..., -1:, :], moment[..., -1:, :])
 
 

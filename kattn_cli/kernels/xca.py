@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.precision import exact, exact_dtype
 
 NORM_EPSILON = 1e-12
 
@@ -25,11 +26,10 @@ def xca_naive(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor
 
 def xca(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
     """The same numbers with the d × d product divided by the norms, instead of the N × d factors."""
-    exact = torch.promote_types(q.dtype, torch.float32)
     q, k = without_padding(q, mask), without_padding(k, mask)
     q_norm, k_norm = (
-        torch.linalg.vector_norm(z, dim=-2, keepdim=True, dtype=exact).clamp(min=NORM_EPSILON) for z in (q, k)
+        torch.linalg.vector_norm(z, dim=-2, keepdim=True, dtype=exact_dtype(z)).clamp(min=NORM_EPSILON) for z in (q, k)
     )
-    cosines = (q.mT @ k).to(exact) / (q_norm.mT * k_norm)
+    cosines = exact(q.mT @ k) / (q_norm.mT * k_norm)
     attention = (temperature[:, None, None] * cosines).softmax(-1).to(v.dtype)
     return v @ attention.mT

@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.kernels.precision import exact
+
 Gradient = Literal["exact", "lower-bound"]
 
 
@@ -40,15 +42,14 @@ class LowerBoundedCollision(torch.autograd.Function):
         return probability
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         (probability,) = ctx.saved_tensors
         return grad * probability * (ctx.tau / 2), None
 
 
 def yoso_matrix(q: Tensor, k: Tensor, tau: int, gradient: Gradient = "exact", mask: Tensor | None = None) -> Tensor:
     """Expected collisions: ``(B, H, N, d)`` twice to ``(B, H, N, N)``, in float32 or better, 0 at padded keys."""
-    exact = torch.promote_types(q.dtype, torch.float32)
-    cosines = (F.normalize(q.to(exact), dim=-1) @ F.normalize(k.to(exact), dim=-1).mT).to(exact)
+    cosines = exact(F.normalize(exact(q), dim=-1) @ F.normalize(exact(k), dim=-1).mT)
     weights = collision_probability(cosines, tau) if gradient == "exact" else LowerBoundedCollision.apply(cosines, tau)
     return weights if mask is None else weights.masked_fill(~mask[:, None, None, :], 0)
 
