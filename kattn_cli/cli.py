@@ -93,7 +93,7 @@ def train(
     for run in runs:
         console.print(f"{run.folder}: best validation top-1 {run.manifest['best_validation_top1']:.1f}")
     elsewhere = "" if results == Path("results") else f" --results {results}"
-    names = " ".join(dict.fromkeys(run.name for run in runs))
+    names = _told(sorted({run.name for run in runs}))
     console.print(f"Next: kattn attack {names} --pgd --epsilon 4/255{elsewhere}")
 
 
@@ -291,6 +291,12 @@ def _runs(results: Path, references: list[str] | None, quiet: bool) -> list:
     if not references:
         console.print(f"The newest run: {chosen[0].folder}")
     return chosen
+
+
+def _told(names: list[str]) -> str:
+    """Runs as an argument: by their folder, where they are many and share one."""
+    folder = os.path.commonpath(names)
+    return folder if len(names) > 3 and folder else " ".join(names)
 
 
 def _figures(results: Path, runs: list) -> Path:

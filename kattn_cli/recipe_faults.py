@@ -48,7 +48,8 @@ def _describe(details: ErrorDetails, section: object) -> str:
         return f"{words} {context[bound]:g}, not {show(value)}"
     if kind == "literal_error":
         choices = context["expected"].replace("'", "").replace(" or ", ", ").split(", ")
-        return f"expected one of {', '.join(choices)}, not {show(value)}{did_you_mean(str(value), choices)}"
+        hint = did_you_mean(value, choices) if isinstance(value, str) else ""
+        return f"expected one of {', '.join(choices)}, not {show(value)}{hint}"
     if kind == "finite_number":
         return f"must be a finite number, not {show(value)}"
     if kind == "string_pattern_mismatch":

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kattn_cli.commands.recipes import load
 from kattn_cli.errors import RecipeError
-from kattn_cli.recipe import Attention, Mechanism, TimmModel, Vit, load_recipe
+from kattn_cli.recipe import PRESETS, Attention, Mechanism, TimmModel, Tost, Vit, load_recipe
 from kattn_cli.recipe_files import find_recipes, shipped_recipes
 
 SOUND = """\
@@ -89,8 +89,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     ),
     "unknown mechanism": (
         "name: x\nattention: sofmax\n",
-        "attention.name  expected one of softmax, symmetric, rpc, primal, tssa, or file.py:Class; "
-        'did you mean "softmax"?',
+        ', or file.py:Class; did you mean "softmax"?',
     ),
     "unknown option": (
         "name: x\nattention: {name: rpc, iteration: 4}\n",
@@ -152,6 +151,64 @@ MALFORMED: dict[str, tuple[str, str]] = {
         "name: x\ndata: {image_size: 224}\nmodel: {name: deit_tiny_patch16_224}\n"
         "attention: {name: softmax, layers: {12: rpc}}\n",
         "attention.layers.12  the model has 12 layers",
+    ),
+    "unknown preset": (
+        "name: x\nattention: tssa\nmodel: {name: tost_smal}\n",
+        "model.name  expected vit, tost, xcit, one of their presets or one of timm's vision transformers, "
+        'not "tost_smal"; did you mean "tost_small"?',
+    ),
+    "unknown key beside a preset": (
+        "name: x\nattention: tssa\nmodel: {name: tost_small, depht: 3}\n",
+        'model.depht  unknown key; did you mean "depth"?',
+    ),
+    "key of another model": ("name: x\nattention: tssa\nmodel: {name: xcit, pool: avg}\n", "model.pool  unknown key"),
+    "patch that is no power of two": (
+        "name: x\nattention: tssa\nmodel: {name: tost, patch_size: 3}\n",
+        "model.patch_size  expected one of 2, 4, 8, 16, 32, not 3",
+    ),
+    "width that cannot be halved": (
+        "name: x\nattention: tssa\ndata: {image_size: 32}\nmodel: {name: tost, patch_size: 16, dim: 36}\n",
+        "model.dim  must be a multiple of 8 for patch_size 16, whose first convolution has dim / 8 channels, and 36",
+    ),
+    "patch of a preset": (
+        "name: x\nattention: tssa\nmodel:\n  name: tost_tiny\n",
+        "line 3  model.patch_size  must divide the image size, 8, and 16 does not",
+    ),
+    "heads of a preset": (
+        "name: x\nattention: mssa\ndata: {image_size: 224}\nmodel:\n  name: crate_tiny\n  dim: 388\n",
+        "line 4  model.heads  must divide model.dim = 388, and 6 does not",
+    ),
+    "causal with a class token": (
+        "name: x\nattention: softmax\nmodel: {causal: true, pool: token}\n",
+        "model.pool  must be avg for causal: true, since the class token comes first",
+    ),
+    "causal without that form": (
+        "name: x\nattention: xca\nmodel: {causal: true}\n",
+        "attention.name  xca has no causal form, as model.causal asks; these have: softmax, symmetric,",
+    ),
+    "causal without that form in a layer": (
+        "name: x\nattention: {name: softmax, layers: {-1: class_attention}}\nmodel: {causal: true}\n",
+        "attention.layers.-1  class_attention has no causal form, as model.causal asks; these have: softmax,",
+    ),
+    "options that do not go together": (
+        "name: x\nattention: {name: softmax, layers: {1: primal}}\nmodel: {causal: true}\n",
+        "attention.layers.1  the causal form needs projection: data-independent, since f(X) samples the future",
+    ),
+    "weights that are not there": (
+        "name: x\nattention: softmax\ndata: {image_size: 32}\nmodel: {name: test_vit, weights: nowhere.pth}\n",
+        f"model.weights  there is no file {Path.cwd() / 'nowhere.pth'}",
+    ),
+    "weights of another kind": (
+        "name: x\nattention: softmax\ndata: {image_size: 32}\nmodel: {name: test_vit, weights: w.npz}\n",
+        'model.weights  expected timm, or a file that ends in .safetensors, .pth, .pt, not "w.npz"',
+    ),
+    "weights that timm does not have": (
+        "name: x\nattention: softmax\ndata: {image_size: 32}\nmodel: {name: test_vit4, weights: timm}\n",
+        "model.weights  timm has no weights for test_vit4",
+    ),
+    "weights for a model of one's own": (
+        "name: x\nattention: softmax\nmodel: {weights: timm}\n",
+        "model.weights  unknown key",
     ),
     "name that leaves the folder": (
         "name: ../x\nattention: softmax\n",
@@ -317,6 +374,33 @@ def test_model_kinds(tmp_path: Path) -> None:
     assert isinstance(load(path).model, TimmModel)
     path.write_text("name: t\nattention: rpc\n", encoding="utf-8")
     assert load(path).model == Vit()
+    path.write_text("name: t\nattention: xca\nmodel: {name: xcit}\n", encoding="utf-8")
+    assert load(path).model == Tost(name="xcit")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_are_written_out(name: str, tmp_path: Path) -> None:
+    """With what is given beside the name, in the file or on the command line, in place of the preset's own."""
+    path, again = tmp_path / "preset.yaml", tmp_path / "again.yaml"
+    path.write_text(
+        f"name: p\nattention: softmax\ndata: {{image_size: 64}}\nmodel: {{name: {name}, depth: 5}}\n", encoding="utf-8"
+    )
+    recipe = load(path, ["model.drop_path=0.1"])
+    expected = {**PRESETS[name], "depth": 5, "drop_path": 0.1}
+    assert recipe.model.model_dump(include=set(expected)) == expected
+    again.write_text(recipe.to_yaml(), encoding="utf-8")
+    assert load(again) == recipe
+
+
+def test_weights_become_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("w.pth").touch()
+    text = "name: w\nattention: softmax\ndata: {image_size: 32}\nmodel: {name: test_vit, weights: w.pth}\n"
+    Path("w.yaml").write_text(text, encoding="utf-8")
+    model = load(Path("w.yaml")).model
+    assert model == TimmModel(name="test_vit", weights=str(tmp_path / "w.pth"))
+    timms = load(Path("w.yaml"), ["model.weights=timm"]).model
+    assert timms == TimmModel(name="test_vit", weights="timm")
 
 
 words = st.sampled_from(

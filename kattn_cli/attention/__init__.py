@@ -23,6 +23,7 @@ from kattn_cli.attention.flowformer import FlowAttention
 from kattn_cli.attention.linear import LinearAttention
 from kattn_cli.attention.linformer import LinformerAttention
 from kattn_cli.attention.longformer import LongformerAttention
+from kattn_cli.attention.mechanism import AttentionMechanism
 from kattn_cli.attention.mssa import SubspaceAttention
 from kattn_cli.attention.nystromformer import NystromAttention
 from kattn_cli.attention.performer import PerformerAttention
@@ -39,7 +40,7 @@ from kattn_cli.attention.xca import CrossCovarianceAttention
 from kattn_cli.attention.yoso_e import YosoAttention
 from kattn_cli.errors import RecipeError, did_you_mean
 
-MECHANISMS: dict[str, type[nn.Module]] = {
+MECHANISMS: dict[str, type[AttentionMechanism]] = {
     "softmax": SoftmaxAttention,
     "symmetric": SymmetricAttention,
     "scaled": ScaledAttention,
@@ -52,7 +53,7 @@ MECHANISMS: dict[str, type[nn.Module]] = {
 }
 """What the three papers are about."""
 
-BASELINES: dict[str, type[nn.Module]] = {
+BASELINES: dict[str, type[AttentionMechanism]] = {
     "linear": LinearAttention,
     "performer": PerformerAttention,
     "cosformer": CosformerAttention,

@@ -5,10 +5,8 @@ from __future__ import annotations
 import inspect
 import typing
 
-from torch import nn
-
 from kattn_cli.attention import BASELINES, MECHANISMS
-from kattn_cli.attention.mechanism import Card
+from kattn_cli.attention.mechanism import AttentionMechanism
 
 HEADER = ("name", "paper", "cost in N", "causal", "mask", "conventions", "what the authors' program does instead")
 
@@ -21,9 +19,9 @@ def attention_table() -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _row(name: str, cls: type[nn.Module]) -> tuple[str, ...]:
-    card: Card = cls.card  # type: ignore[assignment]
-    causal = _yes(bool(cls.supports_causal)) + (", decodes" if hasattr(cls, "decode") else "")
+def _row(name: str, cls: type[AttentionMechanism]) -> tuple[str, ...]:
+    card = cls.card
+    causal = _yes(cls.supports_causal) + (", decodes" if hasattr(cls, "decode") else "")
     masked = _yes("mask" in inspect.signature(cls.forward).parameters)
     return f"`{name}`", card.paper, card.cost, causal, masked, ", ".join(_conventions(cls)), card.differs
 
@@ -32,6 +30,6 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def _conventions(cls: type[nn.Module]) -> tuple[str, ...]:
+def _conventions(cls: type[AttentionMechanism]) -> tuple[str, ...]:
     hints = typing.get_type_hints(cls.__init__)
     return typing.get_args(hints["convention"]) if "convention" in hints else ()

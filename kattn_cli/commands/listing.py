@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
 from rich.table import Table
 
 from kattn_cli.recipe_files import find_recipes, recipes_folder, shipped_recipes
@@ -42,11 +43,20 @@ def _data() -> Rows:
 
 def _models() -> Rows:
     from kattn_cli.models.vit import timm_names
+    from kattn_cli.recipe import PRESETS, Tost, Vit
 
-    yield "vit", "of one's own size: patch_size, dim, depth, heads, mlp_ratio, pool, position, drop_path"
+    yield "vit", f"of one's own size: {_keys(Vit)}"
+    yield "tost, xcit", f"of one's own size: {_keys(Tost)}"
+    for name, sizes in PRESETS.items():
+        kind, *rest = (f"{key}: {value}" for key, value in sizes.items())
+        yield name, f"{kind.removeprefix('name: ')}, {', '.join(rest)}"
     for name in timm_names():
         if name.endswith("_patch16_224"):
             yield name, "timm"
+
+
+def _keys(model: type[BaseModel]) -> str:
+    return ", ".join(key for key in model.model_fields if key != "name")
 
 
 def _attacks() -> Rows:
@@ -83,7 +93,8 @@ LISTS: dict[str, Callable[[], Rows]] = {
     "recipes": _recipes,
 }
 NOTES = {
-    "models": "Any other size and patch of timm's vision_transformer and deit works too, by its name there.",
+    "models": "A preset's sizes can be changed: {name: tost_tiny, depth: 6}. Any other size and patch of timm's "
+    "vision_transformer and deit works too, by its name there; weights: timm, or a file, begins from its weights.",
     "attention": "One's own: name: my_file.py:MyAttention",
 }
 

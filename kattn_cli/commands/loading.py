@@ -63,7 +63,7 @@ def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRu
     Raises:
         RecipeError, CheckpointError: if the recipe or the weights cannot be used, in one line.
     """
-    recipe = recipes.load(run.folder / RECIPE)
+    recipe = recipes.load(run.folder / RECIPE, weights=False)
     if not weights_path(run.folder, checkpoint).exists() and weights_path(run.folder, "last").exists():
         console.print(f"{run.folder}: has no {checkpoint} checkpoint; using the last")
         checkpoint = "last"

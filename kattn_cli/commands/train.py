@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ from kattn_cli.commands.parallel import in_parallel
 from kattn_cli.console import console, progress_bar
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, RunError, Stopped
+from kattn_cli.models.pretrained import load_pretrained
 from kattn_cli.provenance import provenance
-from kattn_cli.recipe import Recipe
+from kattn_cli.recipe import Recipe, TimmModel
 from kattn_cli.recipe_files import find_recipes
 from kattn_cli.results import MANIFEST, RECIPE, Run, all_runs, append_rows, create_run, read_rows, write_rows
 from kattn_cli.training.checkpoint import FOLDER, STATE, load_state, save_state, save_weights, weights_path
@@ -61,7 +62,7 @@ def train(
     plan = []
     for path in paths:
         for seed in per_seed:
-            recipe = recipes.load(path, [*overrides, *seed])
+            recipe = recipes.load(path, [*overrides, *seed], weights=not resume)
             resumed = _unfinished(recipe, path, results) if resume else None
             plan.append(Job(recipe, tuple(overrides), results, device, resumed))
     if jobs == 1:
@@ -131,6 +132,10 @@ def _train_one(job: Job, bar: RichProgress) -> Run:
         trainer = Trainer(model, data, recipe.train, recipe.seed, _hooks(run, recipe, model, bar, task))
         if (run.folder / FOLDER / STATE).is_file():
             _restore(trainer, run)
+        elif isinstance(recipe.model, TimmModel) and recipe.model.weights:
+            transfer = load_pretrained(model, recipe.model.name, recipe.model.weights)
+            run.update(weights=asdict(transfer))
+            console.print(f"{run.folder}: {transfer}", markup=False)
         bar.update(task, total=trainer.steps, completed=trainer.progress.step)
         done = trainer.run()
     except Interrupted as stop:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -10,8 +11,11 @@ from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
 from kattn_cli.attention.options import build_attention
+from kattn_cli.models.tost import TokenStatisticsTransformer
 from kattn_cli.models.vit import build_timm, build_vit, heads_of, replace_attention, sequence_length
-from kattn_cli.recipe import Attention, TimmModel, Vit
+from kattn_cli.recipe import Attention, Mechanism, Model, TimmModel, Tost
+
+Backbone = VisionTransformer | TokenStatisticsTransformer
 
 
 class Classifier(nn.Module):
@@ -23,7 +27,7 @@ class Classifier(nn.Module):
     mean: Tensor
     std: Tensor
 
-    def __init__(self, backbone: VisionTransformer, mean: Sequence[float], std: Sequence[float]) -> None:
+    def __init__(self, backbone: Backbone, mean: Sequence[float], std: Sequence[float]) -> None:
         super().__init__()
         self.backbone = backbone
         self.register_buffer("mean", torch.tensor(mean).view(-1, 1, 1), persistent=False)
@@ -51,22 +55,44 @@ class Classifier(nn.Module):
         return inputs
 
 
-def build_backbone(model: Vit | TimmModel, image_size: int, channels: int, classes: int) -> VisionTransformer:
-    """The backbone with its own softmax attention still in place."""
-    if isinstance(model, Vit):
-        sizes = model.model_dump(exclude={"name"})
-        return build_vit(image_size=image_size, channels=channels, classes=classes, **sizes)
-    return build_timm(
-        model.name,
-        img_size=image_size,
-        in_chans=channels,
-        num_classes=classes,
-        drop_path_rate=model.drop_path,
-    )
+@dataclass(frozen=True)
+class Layers:
+    """What the mechanisms of a model are built for: ``depth`` of them, for ``(B, seq_len, dim)`` in ``heads`` heads."""
+
+    depth: int
+    dim: int
+    heads: int
+    seq_len: int
+    causal: bool = False
+
+    def build(self, mechanism: Mechanism) -> nn.Module:
+        """The mechanism for one layer.
+
+        Raises:
+            RecipeError: if its constructor refuses, in its own words.
+        """
+        sizes = {"dim": self.dim, "heads": self.heads, "seq_len": self.seq_len}
+        return build_attention(mechanism.name, mechanism.options, **sizes, causal=self.causal)
+
+
+def attention_layers(model: Model, image_size: int) -> Layers:
+    """The layers of ``model`` for images of ``image_size × image_size`` pixels.
+
+    Raises:
+        ValueError: if the name is of a model in timm that is not a vision transformer.
+    """
+    if isinstance(model, TimmModel):
+        with torch.device("meta"):
+            vit = build_timm(model.name, img_size=image_size)
+        return Layers(len(vit.blocks), int(vit.embed_dim), heads_of(vit), sequence_length(vit))
+    patches = (image_size // model.patch_size) ** 2
+    if isinstance(model, Tost):
+        return Layers(model.depth, model.dim, model.heads, patches)
+    return Layers(model.depth, model.dim, model.heads, patches + (model.pool == "token"), model.causal)
 
 
 def build_model(
-    model: Vit | TimmModel,
+    model: Model,
     attention: Attention,
     *,
     image_size: int,
@@ -76,14 +102,21 @@ def build_model(
     std: Sequence[float],
 ) -> Classifier:
     """The backbone that ``model`` names with the mechanisms that ``attention`` names, layer by layer."""
-    backbone = build_backbone(model, image_size, channels, classes)
-    dim, heads, seq_len = int(backbone.embed_dim), heads_of(backbone), sequence_length(backbone)
-    chosen = attention.per_layer(len(backbone.blocks))
-    replace_attention(
-        backbone,
-        [build_attention(one.name, one.options, dim=dim, heads=heads, seq_len=seq_len) for one in chosen],
-    )
-    return Classifier(backbone, mean, std)
+    layers = attention_layers(model, image_size)
+    chosen = attention.per_layer(layers.depth)
+    data: dict[str, Any] = {"image_size": image_size, "channels": channels, "classes": classes}
+    if isinstance(model, Tost):
+        sizes = model.model_dump(exclude={"name", "depth"})
+        backbone = TokenStatisticsTransformer([layers.build(one) for one in chosen], **data, **sizes)
+        return Classifier(backbone, mean, std)
+    if isinstance(model, TimmModel):
+        vit = build_timm(
+            model.name, img_size=image_size, in_chans=channels, num_classes=classes, drop_path_rate=model.drop_path
+        )
+    else:
+        vit = build_vit(**data, **model.model_dump(exclude={"name", "causal"}))
+    replace_attention(vit, [layers.build(one) for one in chosen])
+    return Classifier(vit, mean, std)
 
 
 def auxiliary_loss(model: Classifier) -> Tensor:

@@ -11,6 +11,8 @@ from timm.layers import build_sincos2d_pos_embed
 from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
+from kattn_cli.models.blocks import Block, FeedForward
+
 
 def build_vit(
     *,
@@ -25,11 +27,13 @@ def build_vit(
     pool: Literal["token", "avg"],
     position: Literal["learned", "sincos"],
     drop_path: float,
+    feed_forward: FeedForward,
 ) -> VisionTransformer:
     """A vision transformer of one's own size.
 
     ``position: sincos`` starts the learned position code at the two-dimensional sine-cosine code instead of
-    at small noise, which a data set of a thousand images cannot make up for.
+    at small noise, which a data set of a thousand images cannot make up for. ``feed_forward: ista`` is CRATE's
+    (with timm's patch embedding and norms, where CRATE's program has its own).
     """
     vit = VisionTransformer(
         img_size=image_size,
@@ -48,6 +52,11 @@ def build_vit(
         code = build_sincos2d_pos_embed(list(vit.patch_embed.grid_size), dim=dim)
         with torch.no_grad():
             vit.pos_embed[:, vit.num_prefix_tokens :] = code
+    if feed_forward == "ista":
+        rates = torch.linspace(0, drop_path, depth, device="cpu").tolist()
+        attentions = [block.get_submodule("attn") for block in vit.blocks]
+        blocks = zip(attentions, rates, strict=True)
+        vit.blocks = nn.Sequential(*(Block(dim, attn, feed_forward="ista", drop_path=rate) for attn, rate in blocks))
     return vit
 
 

@@ -109,8 +109,11 @@ def _damage(path: Path, error: Exception) -> str:
 
 
 def _same_recipe(path: Path, made_by: dict[str, Any], recipe: dict[str, Any]) -> None:
+    """An option that the file's sections do not know came with a later version, where its default changes nothing."""
     made, asked = _flat(made_by), _flat(json.loads(json.dumps(recipe)))
-    changed = [key for key in {**made, **asked} if made.get(key) != asked.get(key)]
+    sections = {key.rpartition(".")[0] for key in made}
+    known = [key for key in {**made, **asked} if key in made or key.rpartition(".")[0] not in sections]
+    changed = [key for key in known if made.get(key) != asked.get(key)]
     if changed:
         what = ", ".join(f"{key} was {made.get(key)} and is {asked.get(key)}" for key in changed[:3])
         raise CheckpointError(f"{path}: was made by another recipe: {what}")

@@ -48,7 +48,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("yoso_e", {"gradient": "lower-bound", "conv_kernel_size": 3}),
 ]
 CAUSAL_VARIANTS: list[tuple[str, dict[str, Any]]] = [
-    *((name, {}) for name, cls in ATTENTIONS.items() if getattr(cls, "supports_causal", False) and name != "primal"),
+    *((name, {}) for name, cls in ATTENTIONS.items() if cls.supports_causal and name != "primal"),
     ("rpc", {"convention": "reference", "lambda": 0.1}),
     ("rpc", {"asymmetric": "iterate", "lambda": 0.1}),
     ("primal", {"projection": "data-independent"}),
@@ -80,7 +80,7 @@ def build(
     module = build_attention(name, options, dim=24, heads=3, seq_len=n, causal=causal).to(dtype)
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter += 0.1 * torch.randn_like(parameter)
+            parameter.add_(0.1 * torch.randn_like(parameter))
     return module
 
 
@@ -214,7 +214,7 @@ def test_outputs_move_with_the_tokens(name: str, options: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_causal_is_refused_where_there_is_no_such_form(name: str) -> None:
-    if getattr(ATTENTIONS[name], "supports_causal", False):
+    if ATTENTIONS[name].supports_causal:
         assert name in [variant for variant, _ in CAUSAL_VARIANTS]
         return
     with pytest.raises(RecipeError, match=f"^attention {name}: has no causal form$"):

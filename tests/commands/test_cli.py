@@ -17,6 +17,7 @@ import pytest
 from conftest import TINY
 
 import kattn_cli
+from kattn_cli.attention import ATTENTIONS, MECHANISMS
 from kattn_cli.figures.comparison import epsilon_text
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
@@ -153,13 +154,25 @@ def test_complexity(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, _, _ = run_main(capfd, "complexity", *sizes, "--results", tmp_path, "--device", "cpu")
     assert code == 0
     table = pd.read_csv(tmp_path / "complexity" / "cpu.csv")
-    assert len(table) == 5 * 2 * 2
+    assert table["attention"].unique().tolist() == list(MECHANISMS)
+    assert len(table) == len(MECHANISMS) * 2 * 2
     assert (table["status"] == "ok").all()
     assert (tmp_path / "complexity" / "cpu.png").exists()
     assert json.loads((tmp_path / "complexity" / "cpu.json").read_text())["settings"]["dim"] == 16
     exponents = pd.read_csv(tmp_path / "complexity" / "cpu.exponents.csv").set_index(["attention", "pass"])
     assert exponents.loc[("tssa", "forward"), "forward_flops_exponent"] == pytest.approx(1.0, abs=0.01)
     assert exponents.loc[("softmax", "forward"), "forward_flops_exponent"] > 1.2
+
+
+def test_complexity_of_named_mechanisms(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    sizes = ("--n", "16", "--dim", "8", "--heads", "1", "--seconds", "0.01", "--results", str(tmp_path))
+    code, _, _ = run_main(capfd, "complexity", "--attention", "linear", "--attention", "soft", *sizes)
+    assert code == 0
+    assert pd.read_csv(tmp_path / "complexity" / "cpu.csv")["attention"].unique().tolist() == ["linear", "soft"]
+    code, _, err = run_main(capfd, "complexity", "--attention", "linformr", *sizes)
+    assert code == 2
+    assert err.startswith("--attention linformr: expected one of softmax, ")
+    assert err.endswith('did you mean "linformer"?\n')
 
 
 def test_complexity_says_what_did_not_fit(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -172,6 +185,16 @@ def test_complexity_says_what_did_not_fit(tmp_path: Path, capfd: pytest.CaptureF
     assert code == 0
     table = pd.read_csv(tmp_path / "complexity" / "cpu.csv")
     assert table["status"].tolist() == ["ok", "out of memory", "out of memory at a smaller size"] * 2
+
+
+def test_the_readme_carries_the_table_of_mechanisms(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run_main(capfd, "list", "attention", "--markdown")
+    assert code == 0
+    assert len(out.splitlines()) == 2 + len(ATTENTIONS)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert f"<!-- kattn list attention --markdown -->\n{out}<!-- end -->" in readme
+    code, _, err = run_main(capfd, "list", "models", "--markdown")
+    assert (code, err) == (2, "--markdown: only attention has such a table, not models\n")
 
 
 @pytest.mark.parametrize("kind", ["attention", "data", "models", "attacks", "recipes", "runs"])

@@ -1,6 +1,8 @@
-"""Any mechanism in any of timm's vision transformers."""
+"""Any mechanism in any backbone, and the sizes of the papers' models."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 import timm
@@ -14,16 +16,37 @@ from kattn_cli.attention.softmax import SoftmaxAttention
 from kattn_cli.data import load_data
 from kattn_cli.models import Classifier, auxiliary_loss, build_model
 from kattn_cli.models.vit import build_timm, replace_attention
-from kattn_cli.recipe import Attention, Mechanism, TimmModel, Vit
+from kattn_cli.recipe import PRESETS, Attention, Mechanism, Model, TimmModel, Tost, Vit
 
-DIGITS = {"image_size": 8, "channels": 1, "classes": 10, "mean": [0.3], "std": [0.4]}
-PHOTOS = {"image_size": 224, "channels": 3, "classes": 1000, "mean": [0.5] * 3, "std": [0.25] * 3}
+DEIT_TINY = TimmModel(name="deit_tiny_patch16_224")
+DIGITS: dict[str, Any] = {"image_size": 8, "channels": 1, "classes": 10, "mean": [0.3], "std": [0.4]}
+PHOTOS: dict[str, Any] = {"image_size": 224, "channels": 3, "classes": 1000, "mean": [0.5] * 3, "std": [0.25] * 3}
 
 
-def parameters(attention: Attention) -> int:
+KINDS: dict[str, type[Vit] | type[Tost]] = {"vit": Vit, "tost": Tost, "xcit": Tost}
+MEBI = 2**20 / 1e6
+PAPERS = {
+    "tost_tiny": ("tssa", 5.8),
+    "tost_small": ("tssa", 22.6),
+    "tost_medium": ("tssa", 68.1 * MEBI),
+    "xcit_small": ("xca", 24.9 * MEBI),
+    "xcit_medium": ("xca", 80.2 * MEBI),
+    "crate_tiny": ("mssa", 6.09),
+    "crate_small": ("mssa", 13.12),
+    "crate_base": ("mssa", 22.80),
+    "crate_large": ("mssa", 77.64),
+}
+"""Millions of parameters: ToST paper, Table 5; CRATE paper, Table 1."""
+
+
+def preset(name: str) -> Vit | Tost:
+    return KINDS[PRESETS[name]["name"]].model_validate(PRESETS[name])
+
+
+def parameters(attention: Attention, model: Model = DEIT_TINY) -> int:
     with torch.device("meta"):
-        model = build_model(TimmModel(name="deit_tiny_patch16_224"), attention, **PHOTOS)  # type: ignore[arg-type]
-    return sum(parameter.numel() for parameter in model.parameters())
+        built = build_model(model, attention, **PHOTOS)
+    return sum(parameter.numel() for parameter in built.parameters())
 
 
 def test_parameter_counts_of_the_papers() -> None:
@@ -34,12 +57,43 @@ def test_parameter_counts_of_the_papers() -> None:
     assert parameters(Attention(name="symmetric", layers={0: Mechanism(name="rpc")})) == symmetric
 
 
+@pytest.mark.parametrize("name", PRESETS)
+def test_parameter_counts_of_presets(name: str) -> None:
+    """The 68.1, 24.9 and 80.2 of ToST's table are in 2²⁰: XCiT without local patch interaction is as large as ours."""
+    attention, millions = PAPERS[name]
+    assert parameters(Attention(name=attention), preset(name)) / 1e6 == pytest.approx(millions, rel=0.01)
+
+
+@pytest.mark.parametrize(("name", "millions"), [("deit_small_patch16_224", 22.1), ("deit_base_patch16_224", 86.6)])
+def test_parameter_counts_of_vits(name: str, millions: float) -> None:
+    """ViT-S and ViT-B of ToST's Table 5."""
+    assert parameters(Attention(name="softmax"), TimmModel(name=name)) / 1e6 == pytest.approx(millions, rel=0.005)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [("xcit_small", "small_12"), ("xcit_medium", "medium_24")])
+def test_xcit_has_as_many_parameters_as_timms_without_local_patch_interaction(ours: str, theirs: str) -> None:
+    with torch.device("meta"):
+        xcit = timm.create_model(f"xcit_{theirs}_p16_224")
+    left_out = ("local_mp", "norm3", "gamma3")
+    count = sum(p.numel() for key, p in xcit.named_parameters() if not any(part in key for part in left_out))
+    assert parameters(Attention(name="xca"), preset(ours)) == count
+
+
+BACKBONES: dict[str, tuple[Model, int]] = {
+    "vit": (Vit(patch_size=4), 8),
+    "deit": (DEIT_TINY, 32),
+    "tost": (Tost(patch_size=4), 8),
+    "tost of ISTA": (Tost(patch_size=4, feed_forward="ista"), 8),
+    "crate": (Vit(patch_size=4, pool="token", position="learned", feed_forward="ista"), 8),
+}
+
+
 @pytest.mark.parametrize("name", ATTENTIONS)
-@pytest.mark.parametrize("model", [Vit(patch_size=4), TimmModel(name="deit_tiny_patch16_224")])
-def test_any_mechanism_in_any_backbone_trains(name: str, model: Vit | TimmModel) -> None:
+@pytest.mark.parametrize("backbone", BACKBONES)
+def test_any_mechanism_in_any_backbone_trains(name: str, backbone: str) -> None:
     torch.manual_seed(0)
-    size = 8 if isinstance(model, Vit) else 32
-    classifier = build_model(model, Attention(name=name), **{**DIGITS, "image_size": size})  # type: ignore[arg-type]
+    model, size = BACKBONES[backbone]
+    classifier = build_model(model, Attention(name=name), **{**DIGITS, "image_size": size})
     logits = classifier(torch.rand(2, 1, size, size))
     assert logits.shape == (2, 10)
     (logits.square().sum() + auxiliary_loss(classifier)).backward()
@@ -47,11 +101,30 @@ def test_any_mechanism_in_any_backbone_trains(name: str, model: Vit | TimmModel)
     assert not without
 
 
+CAUSAL = [name for name, cls in ATTENTIONS.items() if getattr(cls, "supports_causal", False)]
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+@pytest.mark.parametrize("feed_forward", ["mlp", "ista"])
+def test_causal_vit_does_not_see_what_follows(name: str, feed_forward: str) -> None:
+    torch.manual_seed(0)
+    vit = Vit.model_validate({"causal": True, "feed_forward": feed_forward})
+    options = {"projection": "data-independent"} if name == "primal" else {}
+    model = build_model(vit, Attention.model_validate({"name": name, **options}), **DIGITS).double().eval()
+    images = torch.rand(2, 1, 8, 8, dtype=torch.float64)
+    changed = images.clone()
+    changed[:, :, 4:] += torch.rand(2, 1, 4, 8, dtype=torch.float64)
+    backbone: Any = model.backbone
+    before, after = (backbone.forward_features(x) for x in (images, changed))
+    assert_equal(after[:, :8], before[:, :8])
+    assert ((after[:, 8:] - before[:, 8:]).abs().amax((0, 2)) > 1e-6).all()
+
+
 def test_layers_get_their_mechanisms() -> None:
     attention = Attention(
         name="softmax", layers={0: Mechanism(name="rpc"), -1: Mechanism.model_validate({"name": "primal", "s": 3})}
     )
-    model = build_model(Vit(depth=3), attention, **DIGITS)  # type: ignore[arg-type]
+    model = build_model(Vit(depth=3), attention, **DIGITS)
     assert [type(one).__name__ for one in model.mechanisms()] == ["RPCAttention", "SoftmaxAttention", "PrimalAttention"]
     assert model(torch.rand(2, 1, 8, 8)).shape == (2, 10)
     inputs = model.attention_inputs(torch.rand(2, 1, 8, 8))
@@ -71,17 +144,17 @@ def test_softmax_in_place_of_timms_own_changes_nothing() -> None:
 
 def test_normalisation_is_part_of_the_model() -> None:
     torch.manual_seed(0)
-    model = build_model(Vit(), Attention(name="softmax"), **DIGITS).eval()  # type: ignore[arg-type]
+    model = build_model(Vit(), Attention(name="softmax"), **DIGITS).eval()
     images = torch.rand(2, 1, 8, 8)
     torch.testing.assert_close(model(images), model.backbone((images - 0.3) / 0.4))
 
 
 def test_class_token_and_position_code() -> None:
-    model = build_model(Vit(pool="token"), Attention(name="softmax"), **DIGITS)  # type: ignore[arg-type]
+    model = build_model(Vit(pool="token"), Attention(name="softmax"), **DIGITS)
     assert model.attention_inputs(torch.rand(1, 1, 8, 8))[0].shape == (1, 17, 48)
     state = model.backbone.state_dict()
     assert state["pos_embed"][:, 1:].abs().mean() > 0.5
-    learned = build_model(Vit(position="learned"), Attention(name="softmax"), **DIGITS)  # type: ignore[arg-type]
+    learned = build_model(Vit(position="learned"), Attention(name="softmax"), **DIGITS)
     assert learned.backbone.state_dict()["pos_embed"].abs().mean() < 0.1
 
 
@@ -124,7 +197,7 @@ def test_size_of_the_ksvd_term_that_the_readme_states() -> None:
     for convention in ("paper", "reference"):
         attention = Attention.model_validate({"name": "primal", "s": 32, "convention": convention})
         sizes = {**DIGITS, "image_size": 224}
-        model = build_model(TimmModel(name="deit_tiny_patch16_224"), attention, **sizes)  # type: ignore[arg-type]
+        model = build_model(DEIT_TINY, attention, **sizes)
         model(images)
         layers = [layer for layer in model.mechanisms() if isinstance(layer, PrimalAttention)]
         objectives[convention] = torch.stack([layer.objective().mean() for layer in layers])

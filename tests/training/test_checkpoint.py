@@ -83,6 +83,14 @@ def test_another_recipe(saved: Path) -> None:
     )
 
 
+def test_an_option_of_a_later_version(saved: Path) -> None:
+    """The file does not know it: its default changes nothing. An exception for a layer it does not know does."""
+    later = {**RECIPE, "attention": {**RECIPE["attention"], "textbook": False}}  # type: ignore[dict-item]
+    load_weights(saved, nn.Linear(3, 2), later)
+    exception = {**RECIPE, "attention": {**RECIPE["attention"], "layers": {"0": {"name": "tssa"}}}}  # type: ignore[dict-item]
+    assert "attention.layers.0.name was None and is tssa" in refused(saved, nn.Linear(3, 2), exception)
+
+
 def test_state(tmp_path: Path) -> None:
     save_state(tmp_path, {"step": 3, "weights": torch.ones(2)})
     assert load_state(tmp_path)["step"] == 3

@@ -1,0 +1,95 @@
+"""The architecture that ToST takes over from XCiT: a convolutional stem, blocks, and class attention at the end.
+
+Sources: "Token Statistics Transformer", §3.2, Appendix C.2 and Table 5; "XCiT: Cross-Covariance Image
+Transformers", whose local patch interaction ToST leaves out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import torch
+from timm.layers import trunc_normal_
+from timm.models.xcit import PositionalEncodingFourier, conv3x3
+from torch import Tensor, nn
+
+from kattn_cli.attention.class_attention import ClassAttention
+from kattn_cli.models.blocks import NORM_EPS, Block, ClassBlock, FeedForward
+
+
+class TokenStatisticsTransformer(nn.Module):
+    """``(B, channels, height, width)`` images to ``(B, classes)`` logits, with any mechanism in each block.
+
+    The mechanisms are built for ``(image_size / patch_size)²`` tokens: the class token joins after the blocks.
+    Every linear map, those of the mechanisms included, starts as in XCiT: truncated normal, σ = 0.02, no bias.
+
+    Args:
+        mechanisms: the attention of each block, which is also the depth.
+        patch_size: a power of two.
+        heads: of the class attention.
+        drop_path: the same in every block, as in XCiT.
+    """
+
+    def __init__(
+        self,
+        mechanisms: Sequence[nn.Module],
+        *,
+        image_size: int,
+        channels: int,
+        classes: int,
+        patch_size: int,
+        dim: int,
+        heads: int,
+        mlp_ratio: float,
+        class_depth: int,
+        layer_scale: float,
+        drop_path: float,
+        feed_forward: FeedForward,
+    ) -> None:
+        super().__init__()
+        self.patch_embed = conv_stem(channels, dim, patch_size)
+        self.pos_embed = PositionalEncodingFourier(dim=dim)
+        self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
+        sizes = {"mlp_ratio": mlp_ratio, "layer_scale": layer_scale}
+        self.blocks = nn.ModuleList(
+            Block(dim, attn, feed_forward=feed_forward, drop_path=drop_path, **sizes) for attn in mechanisms
+        )
+        seq_len = (image_size // patch_size) ** 2 + 1
+        self.cls_blocks = nn.ModuleList(
+            ClassBlock(dim, ClassAttention(dim, heads, seq_len=seq_len), **sizes) for _ in range(class_depth)
+        )
+        self.norm = nn.LayerNorm(dim, eps=NORM_EPS)
+        self.head = nn.Linear(dim, classes)
+        trunc_normal_(self.cls_token, std=0.02)
+        self.apply(_initialise)
+
+    def forward(self, images: Tensor) -> Tensor:
+        grid = self.patch_embed(images)
+        x = (grid + self.pos_embed(1, *grid.shape[-2:])).flatten(2).mT
+        for block in self.blocks:
+            x = block(x)
+        x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), 1)
+        for block in self.cls_blocks:
+            x = block(x)
+        return self.head(self.norm(x)[:, 0])
+
+
+def conv_stem(channels: int, dim: int, patch_size: int) -> nn.Sequential:
+    """``(B, channels, h, w)`` to ``(B, dim, h / patch_size, w / patch_size)`` by 3 × 3 convolutions of stride 2.
+
+    Each doubles the width, up to ``dim``, and has batch norm; GELU between them.
+    """
+    steps = patch_size.bit_length() - 1
+    widths = [channels, *(dim >> step for step in reversed(range(steps)))]
+    layers: list[nn.Module] = []
+    for inputs, outputs in pairwise(widths):
+        layers += [conv3x3(inputs, outputs, 2), nn.GELU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def _initialise(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear):
+        trunc_normal_(module.weight, std=0.02)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
