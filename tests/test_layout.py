@@ -16,6 +16,7 @@ PACKAGE = Path(kattn_cli.__file__).parent
 ABOVE = {
     "errors": ["strict_yaml", "recipe", "results", "provenance", "kernels", "attention", "models", "data"],
     "strict_yaml": ["recipe", "results", "attention", "models", "data", "training", "commands"],
+    "recipe_model": ["recipe", "results", "attention", "models", "data", "training", "commands"],
     "recipe": ["results", "attention", "models", "data", "training", "attacks", "analysis", "commands"],
     "results": ["recipe", "attention", "models", "data", "training", "attacks", "analysis", "commands"],
     "kernels": ["attention", "models", "data", "training", "attacks", "analysis", "commands", "recipe", "results"],
@@ -27,7 +28,16 @@ ABOVE = {
     "training": ["attacks", "commands", "results"],
     "figures": ["attention", "models", "data", "training", "attacks", "commands"],
 }
-WITHOUT_TORCH = ["errors", "strict_yaml", "recipe", "recipe_faults", "recipe_files", "results", "provenance"]
+WITHOUT_TORCH = [
+    "errors",
+    "strict_yaml",
+    "recipe",
+    "recipe_model",
+    "recipe_faults",
+    "recipe_files",
+    "results",
+    "provenance",
+]
 WITHOUT_TORCH += ["figures", "cli", "cli_options"]
 
 

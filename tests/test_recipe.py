@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from kattn_cli.commands.recipes import load
 from kattn_cli.errors import RecipeError
-from kattn_cli.recipe import PRESETS, Attention, Mechanism, TimmModel, Tost, Vit, load_recipe
+from kattn_cli.recipe import Attention, Mechanism, load_recipe
 from kattn_cli.recipe_files import find_recipes, shipped_recipes
+from kattn_cli.recipe_model import PRESETS, TimmModel, Tost, Vit
 
 SOUND = """\
 name: sound

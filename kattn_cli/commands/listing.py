@@ -43,7 +43,7 @@ def _data() -> Rows:
 
 def _models() -> Rows:
     from kattn_cli.models.vit import timm_names
-    from kattn_cli.recipe import PRESETS, Tost, Vit
+    from kattn_cli.recipe_model import PRESETS, Tost, Vit
 
     yield "vit", f"of one's own size: {_keys(Vit)}"
     yield "tost, xcit", f"of one's own size: {_keys(Tost)}"

@@ -18,18 +18,8 @@ from kattn_cli.errors import RecipeError, did_you_mean
 from kattn_cli.models import attention_layers
 from kattn_cli.models.pretrained import FILE_TYPES, TIMM
 from kattn_cli.models.vit import build_timm, timm_names
-from kattn_cli.recipe import (
-    PRESETS,
-    Attention,
-    Data,
-    Mechanism,
-    Model,
-    Recipe,
-    TimmModel,
-    Vit,
-    layer_faults,
-    load_recipe,
-)
+from kattn_cli.recipe import Attention, Data, Mechanism, Recipe, layer_faults, load_recipe
+from kattn_cli.recipe_model import PRESETS, Model, TimmModel, Vit
 from kattn_cli.strict_yaml import Fault, KeyPath
 
 

@@ -20,8 +20,9 @@ from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, RunError, Stopped
 from kattn_cli.models.pretrained import load_pretrained
 from kattn_cli.provenance import provenance
-from kattn_cli.recipe import Recipe, TimmModel
+from kattn_cli.recipe import Recipe
 from kattn_cli.recipe_files import find_recipes
+from kattn_cli.recipe_model import TimmModel
 from kattn_cli.results import MANIFEST, RECIPE, Run, all_runs, append_rows, create_run, read_rows, write_rows
 from kattn_cli.training.checkpoint import FOLDER, STATE, load_state, save_state, save_weights, weights_path
 from kattn_cli.training.loop import Hooks, Interrupted, Progress, Trainer, Update

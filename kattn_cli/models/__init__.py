@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from kattn_cli.attention.options import build_attention
 from kattn_cli.models.tost import TokenStatisticsTransformer
 from kattn_cli.models.vit import build_timm, build_vit, heads_of, replace_attention, sequence_length
-from kattn_cli.recipe import Attention, Mechanism, Model, TimmModel, Tost
+from kattn_cli.recipe import Attention, Mechanism
+from kattn_cli.recipe_model import Model, TimmModel, Tost
 
 Backbone = VisionTransformer | TokenStatisticsTransformer
 

@@ -16,7 +16,8 @@ from kattn_cli.attention.softmax import SoftmaxAttention
 from kattn_cli.data import load_data
 from kattn_cli.models import Classifier, auxiliary_loss, build_model
 from kattn_cli.models.vit import build_timm, replace_attention
-from kattn_cli.recipe import PRESETS, Attention, Mechanism, Model, TimmModel, Tost, Vit
+from kattn_cli.recipe import Attention, Mechanism
+from kattn_cli.recipe_model import PRESETS, Model, TimmModel, Tost, Vit
 
 DEIT_TINY = TimmModel(name="deit_tiny_patch16_224")
 DIGITS: dict[str, Any] = {"image_size": 8, "channels": 1, "classes": 10, "mean": [0.3], "std": [0.4]}

@@ -14,7 +14,8 @@ from torch import Tensor
 from kattn_cli.errors import CheckpointError
 from kattn_cli.models import Classifier, build_model
 from kattn_cli.models.pretrained import TIMM, Transfer, load_pretrained
-from kattn_cli.recipe import Attention, TimmModel
+from kattn_cli.recipe import Attention
+from kattn_cli.recipe_model import TimmModel
 
 NAME = "test_vit"  # timm's own for tests: 6 layers of width 64
 SIZE: dict[str, Any] = {"image_size": 64, "channels": 3, "classes": 7, "mean": [0.0] * 3, "std": [1.0] * 3}

@@ -1,0 +1,120 @@
+"""The model section of a recipe: models of one's own size, presets by the names of their papers, and timm's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from kattn_cli.strict_yaml import Fault
+
+STRICT = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+"""How every section of a recipe is read."""
+
+
+class Vit(BaseModel):
+    """A vision transformer of one's own size.
+
+    ``feed_forward: ista`` is CRATE's, which has no use for ``mlp_ratio``; with ``causal`` no patch sees those after it.
+    """
+
+    model_config = STRICT
+    name: Literal["vit"] = "vit"
+    patch_size: Annotated[int, Field(ge=1, le=256)] = 2
+    dim: Annotated[int, Field(ge=1, le=8192)] = 48
+    depth: Annotated[int, Field(ge=1, le=128)] = 3
+    heads: Annotated[int, Field(ge=1, le=128)] = 4
+    mlp_ratio: Annotated[float, Field(gt=0, le=16)] = 2.0
+    pool: Literal["token", "avg"] = "avg"
+    position: Literal["learned", "sincos"] = "sincos"
+    drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    feed_forward: Literal["mlp", "ista"] = "mlp"
+    causal: bool = False
+
+
+class Tost(BaseModel):
+    """The architecture of ToST, which is XCiT's without local patch interaction.
+
+    ``layer_scale`` is where LayerScale starts; XCiT has 1 with 12 layers and 1e-5 with 24.
+    """
+
+    model_config = STRICT
+    name: Literal["tost", "xcit"] = "tost"
+    patch_size: Literal[2, 4, 8, 16, 32] = 2
+    dim: Annotated[int, Field(ge=1, le=8192)] = 48
+    depth: Annotated[int, Field(ge=1, le=128)] = 3
+    heads: Annotated[int, Field(ge=1, le=128)] = 4
+    mlp_ratio: Annotated[float, Field(gt=0, le=16)] = 2.0
+    class_depth: Annotated[int, Field(ge=1, le=16)] = 2
+    layer_scale: Annotated[float, Field(gt=0, le=1)] = 1.0
+    drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    feed_forward: Literal["mlp", "ista"] = "mlp"
+
+
+class TimmModel(BaseModel):
+    """One of timm's vision transformers, by its name there; its sizes come with the name.
+
+    ``weights``: ``timm`` for timm's own pretrained weights, or a file in timm's naming, to begin from.
+    """
+
+    model_config = STRICT
+    name: str
+    drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    weights: str | None = None
+
+
+Model = Vit | Tost | TimmModel
+
+
+def _tost(name: str, dim: int, depth: int, heads: int, layer_scale: float = 1.0) -> dict[str, Any]:
+    sizes = {"patch_size": 16, "dim": dim, "depth": depth, "heads": heads, "mlp_ratio": 4.0}
+    return {"name": name, **sizes, "layer_scale": layer_scale}
+
+
+def _crate(dim: int, depth: int, heads: int) -> dict[str, Any]:
+    sizes = {"patch_size": 16, "dim": dim, "depth": depth, "heads": heads}
+    return {"name": "vit", **sizes, "pool": "token", "position": "learned", "feed_forward": "ista"}
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "tost_tiny": _tost("tost", 192, 12, 4),
+    "tost_small": _tost("tost", 384, 12, 8),
+    "tost_medium": _tost("tost", 512, 24, 8, layer_scale=1e-5),
+    "xcit_small": _tost("xcit", 384, 12, 8),
+    "xcit_medium": _tost("xcit", 512, 24, 8, layer_scale=1e-5),
+    "crate_tiny": _crate(384, 12, 6),
+    "crate_small": _crate(576, 12, 12),
+    "crate_base": _crate(768, 12, 12),
+    "crate_large": _crate(1024, 24, 16),
+}
+"""Models by the names of their papers (ToST paper, Table 5; CRATE paper, Table 1): short for a model with its sizes."""
+
+
+def spell_out_preset(data: dict[Any, Any]) -> None:
+    """A preset's name becomes its model and sizes; what is given beside it wins."""
+    given = data.get("model")
+    if isinstance(given, dict) and isinstance(name := given.get("name"), str) and name in PRESETS:
+        data["model"] = {**PRESETS[name], **{key: value for key, value in given.items() if key != "name"}}
+
+
+def model_kind(value: object) -> type[Vit] | type[Tost] | type[TimmModel]:
+    """The kind of model that a recipe names."""
+    name = value.get("name", "vit") if isinstance(value, dict) else "vit"
+    if name in ("tost", "xcit"):
+        return Tost
+    return Vit if name == "vit" else TimmModel
+
+
+def size_faults(model: Vit | Tost) -> Iterable[Fault]:
+    """Sizes that are sound alone and not together."""
+    if model.dim % model.heads:
+        yield Fault(("model", "heads"), f"must divide model.dim = {model.dim}, and {model.heads} does not")
+    if isinstance(model, Vit):
+        if model.position == "sincos" and model.dim % 4:
+            yield Fault(("model", "dim"), f"must be a multiple of 4 for position: sincos, and {model.dim} is not")
+        if model.causal and model.pool == "token":
+            yield Fault(("model", "pool"), "must be avg for causal: true, since the class token comes first")
+    elif model.dim % (narrowest := model.patch_size // 2):
+        by = f"for patch_size {model.patch_size}, whose first convolution has dim / {narrowest} channels"
+        yield Fault(("model", "dim"), f"must be a multiple of {narrowest} {by}, and {model.dim} is not")
