@@ -294,9 +294,8 @@ def _runs(results: Path, references: list[str] | None, quiet: bool) -> list:
 
 
 def _told(names: list[str]) -> str:
-    """Runs as an argument: by their folder, where they are many and share one."""
-    folder = os.path.commonpath(names)
-    return folder if len(names) > 3 and folder else " ".join(names)
+    """Runs as arguments: many of them by their folders."""
+    return " ".join(names if len(names) <= 3 else sorted({name.partition("/")[0] for name in names}))
 
 
 def _figures(results: Path, runs: list) -> Path:

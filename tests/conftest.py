@@ -1,4 +1,4 @@
-"""Shared by all tests: one thread, so that parallel workers do not fight, and a small trained run."""
+"""Shared by all tests: one thread, so that parallel workers do not fight, one seed, and a small trained run."""
 
 from __future__ import annotations
 
@@ -16,6 +16,12 @@ model: {name: vit, patch_size: 4, dim: 16, depth: 2, heads: 2}
 attention: {name: symmetric, layers: {0: {name: rpc, iterations: 2}}}
 train: {epochs: 2, batch_size: 256, lr: 5e-3}
 """
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    """Every test draws the same numbers, alone or among others."""
+    torch.manual_seed(0)
 
 
 @pytest.fixture

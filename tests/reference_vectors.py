@@ -14,12 +14,27 @@ TOLERANCE = 1e-9
 
 Vector = Mapping[str, Tensor]
 
+BASELINE = {
+    "qkv.weight": "qkv.weight",
+    "qkv.bias": "qkv.bias",
+    "proj.weight": "ff.weight",
+    "proj.bias": "ff.bias",
+}
+"""Our parameters' names and those of the Primal authors' Long-Range Arena program, once Q, K and V are joined."""
+
 
 def load(name: str) -> dict[str, Tensor]:
     """The arrays of one vector file; what is text (a version, a layout) is left out."""
     with np.load(FOLDER / f"{name}.npz", allow_pickle=False) as file:
         arrays = {key: np.array(file[key]) for key in file.files}
     return {key: torch.from_numpy(array) for key, array in arrays.items() if array.dtype.kind != "U"}
+
+
+def load_baseline(name: str) -> dict[str, Tensor]:
+    """A baseline of the Primal authors, whose parameters :data:`BASELINE` names, with Q, K and V joined."""
+    vector = load(name)
+    merge(vector, "qkv", "W_q", "W_k", "W_v")
+    return vector
 
 
 def names(prefix: str) -> list[str]:
@@ -51,13 +66,18 @@ def merge(vector: dict[str, Tensor], into: str, *parts: str) -> None:
             vector[f"{prefix}{into}.{suffix}"] = torch.cat([vector[f"{prefix}{part}.{suffix}"] for part in parts])
 
 
-def check_forward_backward(module: nn.Module, vector: Vector, theirs: Mapping[str, str]) -> None:
-    """Output, input gradient and every parameter's gradient equal the vector's; padded where it has a mask."""
+def check_outputs(module: nn.Module, vector: Vector) -> None:
+    """Output and input gradient equal the vector's; padded where it has a mask."""
     x = vector["x"].clone().requires_grad_()
     out = module(x, vector["mask"].bool()) if "mask" in vector else module(x)
     assert_equal(out, vector["out"])
     (out * vector["cotangent"]).sum().backward()
     assert_equal(x.grad, vector["grad_x"])
+
+
+def check_forward_backward(module: nn.Module, vector: Vector, theirs: Mapping[str, str]) -> None:
+    """Output, input gradient and every parameter's gradient equal the vector's."""
+    check_outputs(module, vector)
     check_gradients(module, vector, theirs, "gradparam")
 
 

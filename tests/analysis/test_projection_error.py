@@ -34,7 +34,7 @@ def test_paper_is_the_definition() -> None:
             feature = math.exp(float(q[0, head, i].square().sum()) / 2) / sum(weights) ** 2
             h = sum(weight * v[0, head, j] for j, weight in enumerate(weights)) / sum(weights)
             assert math.isclose(error.feature[0, head, i], feature, rel_tol=1e-12)
-            assert math.isclose(error.projection[0, head, i], h.square().sum(), rel_tol=1e-12)  # type: ignore[union-attr]
+            assert math.isclose(error.projection[0, head, i], h.square().sum(), rel_tol=1e-12)
 
 
 def test_keys_far_away_do_not_overflow() -> None:

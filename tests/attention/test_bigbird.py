@@ -8,26 +8,20 @@ from typing import Any
 
 import pytest
 import torch
+from against_naive import draw
+from mechanisms import (
+    check_attention_matrix,
+    check_padding,
+    first_tokens,
+    let_through,
+    softmax_with_the_weights_of,
+    take_over,
+)
 from reference_vectors import assert_equal
 
 from kattn_cli.attention.bigbird import BigBirdAttention
-from kattn_cli.attention.softmax import SoftmaxAttention
+from kattn_cli.attention.heads import join_heads, split_projections
 from kattn_cli.kernels.block_sparse import block_sparse_attention_naive, window_blocks
-
-
-def draw(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, dtype=torch.float64)
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
-def softmax_with_the_weights_of(module: BigBirdAttention) -> SoftmaxAttention:
-    softmax = SoftmaxAttention(module.dim, module.heads, seq_len=1).double()
-    softmax.load_state_dict({key: value for key, value in module.state_dict().items() if key != "blocks"})
-    return softmax
 
 
 @pytest.mark.parametrize("valid", [64, 51])
@@ -48,7 +42,7 @@ def test_equals_transformers(valid: int, monkeypatch: pytest.MonkeyPatch) -> Non
         return drawn
 
     monkeypatch.setattr(theirs, "_bigbird_block_rand_mask_with_head", draw_and_keep)
-    x, mask = draw(2, size * rows, 24), torch.arange(size * rows) < torch.tensor([[64], [valid]])
+    x, mask = draw(2, 64, 24), first_tokens(64, 64, valid)
     blocked, band, from_mask, to_mask = modeling.BigBirdModel.create_masks_for_block_sparse_attn(mask.double(), size)
     expected = theirs(
         x,
@@ -62,13 +56,9 @@ def test_equals_transformers(valid: int, monkeypatch: pytest.MonkeyPatch) -> Non
     ours = BigBirdAttention(24, 3, seq_len=size * rows, block_size=size, random_blocks=1).double()
     random = torch.full((3, rows, 1), -1)
     random[:, 2:] = torch.stack([torch.as_tensor(one) for one in drawn]) + 1
-    parts = [theirs.query, theirs.key, theirs.value]
-    with torch.no_grad():
-        ours.blocks.copy_(torch.cat((window_blocks(rows, 1, 1, 2).expand(3, -1, -1), random), -1))
-        ours.qkv.weight.copy_(torch.cat([part.weight for part in parts]))
-        ours.qkv.bias.copy_(torch.cat([part.bias for part in parts]))
-        ours.proj.weight.copy_(torch.eye(24))
-        ours.proj.bias.zero_()
+    ours.blocks.copy_(torch.cat((window_blocks(rows, 1, 1, 2).expand(3, -1, -1), random), -1))
+    take_over(ours.qkv, theirs.query, theirs.key, theirs.value)
+    let_through(ours.proj)
     out = ours(x.roll(size, 1), mask.roll(size, 1)).roll(-size, 1)
     assert_equal(out[mask], expected[mask])
 
@@ -124,34 +114,25 @@ def test_who_sees_whom() -> None:
 def test_equals_an_n_by_n_mask(n: int) -> None:
     """The module's own pattern, cut to a shorter sequence."""
     module = BigBirdAttention(24, 3, seq_len=70, block_size=4).double()
-    x, mask = draw(2, n, 24), torch.arange(n) < torch.tensor([[n], [n - n // 3]])
-    q, k, v = module.qkv(x).unflatten(-1, (3, 3, 8)).permute(2, 0, 3, 1, 4)
+    x, mask = draw(2, n, 24), first_tokens(n, n, n - n // 3)
+    q, k, v = split_projections(module.qkv(x), 3, 3)
     rows = -(-n // 4)
     blocks = module.blocks[:, :rows].masked_fill(module.blocks[:, :rows] >= rows, -1)
     expected = block_sparse_attention_naive(q, k, v, blocks, 4, seeing_all=8, mask=mask)
-    assert_equal(module(x, mask)[mask], module.proj(expected.transpose(1, 2).flatten(2))[mask])
+    assert_equal(module(x, mask)[mask], module.proj(join_heads(expected))[mask])
 
 
 def test_attention_matrix_is_what_multiplies_the_values() -> None:
     module = BigBirdAttention(24, 3, seq_len=43, block_size=4).double()
-    x, mask = draw(2, 43, 24), torch.arange(43) < torch.tensor([[43], [30]])
-    values = module.qkv(x)[..., 48:].unflatten(-1, (3, 8)).transpose(1, 2)
-    matrix = module.attention_matrix(x, mask)
-    assert_equal(module.proj((matrix @ values).transpose(1, 2).flatten(2)), module(x, mask))
+    matrix = check_attention_matrix(module, draw(2, 43, 24), first_tokens(43, 43, 30))
     assert_equal(matrix.sum(-1), torch.ones(2, 3, 43, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("n", [40, 11, 8, 5, 1])
 def test_padding_changes_nothing(n: int) -> None:
-    """Whether or not blocks are full, beside a sample without padding and one of nothing else."""
+    """In sequences shorter than it was built for, whose last block is full or not."""
     module = BigBirdAttention(24, 3, seq_len=50, block_size=4).double()
-    x = draw(3, 47, 24)
-    mask = torch.arange(47) < torch.tensor([[47], [n], [0]])
-    out, changed = module(x, mask), module(torch.where(mask[..., None], x, 1e3), mask)
-    assert torch.equal(out[mask], changed[mask])
-    assert out.isfinite().all()
-    assert_equal(out[:1], module(x[:1]))
-    assert_equal(out[1:2, :n], module(x[1:2, :n]))
+    check_padding(module, draw(3, 47, 24), first_tokens(47, 47, n, 0))
 
 
 def test_pattern_is_kept_with_the_weights() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from mechanisms import take_over
 from reference_vectors import check_forward_backward, fill, load
 from timm.models.cait import ClassAttn
 
@@ -25,9 +26,7 @@ def test_equals_timm_and_the_other_tokens_pass_through() -> None:
     torch.manual_seed(0)
     theirs = ClassAttn(24, num_heads=3, qkv_bias=True).double()
     ours = ClassAttention(24, 3, seq_len=11).double()
-    with torch.no_grad():
-        ours.qkv.weight.copy_(torch.cat([theirs.q.weight, theirs.k.weight, theirs.v.weight]))
-        ours.qkv.bias.copy_(torch.cat([theirs.q.bias, theirs.k.bias, theirs.v.bias]))
+    take_over(ours.qkv, theirs.q, theirs.k, theirs.v)
     ours.proj.load_state_dict(theirs.proj.state_dict())
     x = torch.randn(2, 11, 24, dtype=torch.float64)
     torch.testing.assert_close(ours(x)[:, :1], theirs(x), rtol=1e-9, atol=1e-9)

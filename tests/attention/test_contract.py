@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 import torch
+from against_naive import draw
+from mechanisms import first_tokens
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
@@ -82,15 +84,6 @@ def build(
         for parameter in module.parameters():
             parameter.add_(0.1 * torch.randn_like(parameter))
     return module
-
-
-def draw(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, dtype=torch.float64)
-
-
-def lengths_mask(n: int, *lengths: int) -> torch.Tensor:
-    """True for the first so many tokens of each sample."""
-    return torch.arange(n) < torch.tensor(lengths)[:, None]
 
 
 def loss_of(module: nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -166,7 +159,7 @@ def test_padding_changes_nothing(name: str, options: dict[str, Any]) -> None:
     """Outputs, gradients and the auxiliary term of a padded batch are those of each sequence by itself."""
     module = build(name, options, 13).eval()
     x, lengths = draw(3, 13, 24), (13, 6, 1)
-    mask = lengths_mask(13, *lengths)
+    mask = first_tokens(13, *lengths)
     noisy = x + 100 * (~mask)[..., None]
     out = module(x, mask)
     torch.testing.assert_close(module(noisy, mask)[mask], out[mask], rtol=0, atol=0)
@@ -195,7 +188,7 @@ def test_a_mask_without_padding_is_no_mask(name: str, options: dict[str, Any]) -
 def test_a_sample_of_padding_alone_harms_nobody(name: str, options: dict[str, Any], dtype: torch.dtype) -> None:
     module = build(name, options, 9, dtype).eval()
     x = torch.randn(2, 9, 24, dtype=dtype, requires_grad=True)
-    out = module(x, lengths_mask(9, 0, 5))
+    out = module(x, first_tokens(9, 0, 5))
     assert out.isfinite().all()
     out.sum().backward()
     assert all(p.grad is None or p.grad.isfinite().all() for p in module.parameters())
@@ -240,7 +233,7 @@ def test_causal_with_padding(name: str, options: dict[str, Any], padded: str) ->
         pytest.skip("S belongs to positions, which padding at the left moves")
     module = build(name, options, 9, causal=True).eval()
     x = draw(2, 9, 24)
-    mask = lengths_mask(9, 9, 5) if padded == "right" else lengths_mask(9, 9, 5).flip(-1)
+    mask = first_tokens(9, 9, 5) if padded == "right" else first_tokens(9, 9, 5).flip(-1)
     out = module(x, mask)
     assert out.isfinite().all()
     torch.testing.assert_close(out[0], module(x)[0], rtol=1e-9, atol=1e-9)

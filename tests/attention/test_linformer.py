@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 import torch
-from reference_vectors import assert_equal, check_gradients, load
+from against_naive import draw
+from mechanisms import check_padding, first_tokens, softmax_with_the_weights_of
+from reference_vectors import BASELINE, assert_equal, check_forward_backward, fill, load_baseline
 
 from kattn_cli.attention.linformer import LinformerAttention
-from kattn_cli.attention.softmax import SoftmaxAttention
 
 VARIANTS: list[dict[str, Any]] = [
     {"sharing": "none"},
@@ -20,35 +21,11 @@ VARIANTS: list[dict[str, Any]] = [
 ]
 
 
-def draw(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, dtype=torch.float64)
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
 def test_equals_the_primal_authors_baseline() -> None:
-    vector = load("lra_linformer__pad_N33_C24_h2_k8")
-    for kind in ("weight", "bias"):
-        vector[f"qkv.{kind}"] = torch.cat([vector[f"W_{part}.{kind}"] for part in "qkv"])
-        vector[f"gradparam.qkv.{kind}"] = torch.cat([vector[f"gradparam.W_{part}.{kind}"] for part in "qkv"])
-    theirs = {
-        "qkv.weight": "qkv.weight",
-        "qkv.bias": "qkv.bias",
-        "e": "attn.E",
-        "proj.weight": "ff.weight",
-        "proj.bias": "ff.bias",
-    }
-    module = LinformerAttention(24, 2, seq_len=33, k=8, convention="reference").double()
-    module.load_state_dict({ours: vector[name] for ours, name in theirs.items()})
-    x = vector["x"].requires_grad_()
-    out = module(x, vector["mask"].bool())
-    assert_equal(out, vector["out"])
-    (out * vector["cotangent"]).sum().backward()
-    assert_equal(x.grad, vector["grad_x"])
-    check_gradients(module, vector, theirs, "gradparam")
+    vector = load_baseline("lra_linformer__pad_N33_C24_h2_k8")
+    theirs = {**BASELINE, "e": "attn.E"}
+    module = LinformerAttention(24, 2, seq_len=33, k=8, convention="reference")
+    check_forward_backward(fill(module, vector, theirs), vector, theirs)
 
 
 @pytest.mark.parametrize("n", [5, 16])
@@ -71,13 +48,11 @@ def test_equals_the_linformer_package(n: int) -> None:
 
 def test_projecting_to_the_tokens_themselves_is_softmax_attention() -> None:
     ours = LinformerAttention(24, 3, seq_len=11).double()
-    softmax = SoftmaxAttention(24, 3, seq_len=11).double()
     assert ours.f is not None
     with torch.no_grad():
         ours.e.copy_(torch.eye(11))
         ours.f.copy_(torch.eye(11))
-    softmax.load_state_dict({name: tensor for name, tensor in ours.state_dict().items() if name not in ("e", "f")})
-    x = draw(2, 11, 24)
+    softmax, x = softmax_with_the_weights_of(ours), draw(2, 11, 24)
     assert_equal(ours(x), softmax(x))
     assert_equal(ours.attention_matrix(x), softmax.attention_matrix(x))
 
@@ -90,15 +65,9 @@ def test_sharing_is_what_it_says(options: dict[str, Any], parameters: int) -> No
 
 @pytest.mark.parametrize("options", VARIANTS)
 def test_padding_changes_nothing(options: dict[str, Any]) -> None:
+    """The contract leaves out ``reference``, and k = 4 with a projection in each head."""
     module = LinformerAttention(24, 3, seq_len=13, k=4, **options).double()
-    x = draw(3, 13, 24)
-    mask = torch.arange(13) < torch.tensor([[13], [6], [0]])
-    out, changed = module(x, mask), module(torch.where(mask[..., None], x, 1e3), mask)
-    assert torch.equal(out[mask], changed[mask])
-    assert out.isfinite().all()
-    assert_equal(out[:1], module(x[:1]))
-    assert_equal(out[1:2, :6], module(x[1:2, :6]))
-    assert_equal(module.attention_matrix(x, mask)[1, :, :6, :6], module.attention_matrix(x[1:2, :6])[0])
+    check_padding(module, draw(3, 13, 24), first_tokens(13, 13, 6, 0))
 
 
 def test_refusals() -> None:

@@ -7,25 +7,20 @@ from typing import Any
 
 import pytest
 import torch
+from against_naive import draw
+from mechanisms import (
+    check_attention_matrix,
+    check_causality,
+    check_padding,
+    decode,
+    first_tokens,
+    let_through,
+    softmax_with_the_weights_of,
+    take_over,
+)
 from reference_vectors import assert_equal
 
 from kattn_cli.attention.longformer import LongformerAttention
-from kattn_cli.attention.softmax import SoftmaxAttention
-
-
-def draw(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, dtype=torch.float64)
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
-def softmax_with_the_weights_of(module: LongformerAttention, causal: bool = False) -> SoftmaxAttention:
-    softmax = SoftmaxAttention(module.dim, module.heads, seq_len=1, causal=causal).double()
-    softmax.load_state_dict(module.state_dict(), strict=not module.global_tokens)
-    return softmax
 
 
 @pytest.mark.parametrize("global_tokens", [0, 3])
@@ -40,15 +35,11 @@ def test_equals_transformers(global_tokens: int, window: int, valid: int, monkey
     )
     theirs = modeling.LongformerSelfAttention(config, layer_id=0).double()
     ours = LongformerAttention(24, 3, seq_len=24, window=window, global_tokens=global_tokens).double()
-    with torch.no_grad():
-        for ending, projection in {"": ours.qkv, "_global": getattr(ours, "qkv_global", None)}.items():
-            if projection is not None:
-                parts = [getattr(theirs, f"{name}{ending}") for name in ("query", "key", "value")]
-                projection.weight.copy_(torch.cat([part.weight for part in parts]))
-                projection.bias.copy_(torch.cat([part.bias for part in parts]))
-        ours.proj.weight.copy_(torch.eye(24))
-        ours.proj.bias.zero_()
-    x, mask = draw(2, 24, 24), torch.arange(24) < torch.tensor([[24], [valid]])
+    take_over(ours.qkv, theirs.query, theirs.key, theirs.value)
+    if global_tokens:
+        take_over(ours.qkv_global, theirs.query_global, theirs.key_global, theirs.value_global)
+    let_through(ours.proj)
+    x, mask = draw(2, 24, 24), first_tokens(24, 24, valid)
     kind = torch.zeros(2, 24, dtype=torch.float64).masked_fill(~mask, -10000)
     kind[:, :global_tokens] = 10000
     expected = theirs(
@@ -97,51 +88,31 @@ def test_who_sees_whom() -> None:
 
 def test_attention_matrix_is_what_multiplies_the_values() -> None:
     module = LongformerAttention(24, 3, seq_len=23, window=6).double()
-    x, mask = draw(2, 23, 24), torch.arange(23) < torch.tensor([[23], [12]])
-    values = module.qkv(x)[..., 48:].unflatten(-1, (3, 8)).transpose(1, 2)
-    matrix = module.attention_matrix(x, mask)
-    assert_equal(module.proj((matrix @ values).transpose(1, 2).flatten(2)), module(x, mask))
+    matrix = check_attention_matrix(module, draw(2, 23, 24), first_tokens(23, 23, 12))
     assert_equal(matrix.sum(-1), torch.ones(2, 3, 23, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("options", [{}, {"global_tokens": 3}, {"causal": True}], ids=str)
+@pytest.mark.parametrize("options", [{"global_tokens": 3}, {"causal": True}], ids=str)
 @pytest.mark.parametrize("n", [40, 11, 2, 1])
 def test_padding_changes_nothing(options: dict[str, Any], n: int) -> None:
-    """Whether or not blocks are full, beside a sample without padding and one of nothing else."""
+    """With a block that is global in part, and causal. Beside a sample without padding and one of nothing else."""
     module = LongformerAttention(24, 3, seq_len=47, window=10, **options).double()
-    x = draw(3, 47, 24)
-    mask = torch.arange(47) < torch.tensor([[47], [n], [0]])
-    out, changed = module(x, mask), module(torch.where(mask[..., None], x, 1e3), mask)
-    assert torch.equal(out[mask], changed[mask])
-    assert out.isfinite().all()
-    assert_equal(out[:1], module(x[:1]))
-    assert_equal(out[1:2, :n], module(x[1:2, :n]))
+    check_padding(module, draw(3, 47, 24), first_tokens(47, 47, n, 0))
 
 
-def test_causal_outputs_do_not_see_the_future() -> None:
+def test_causality_under_padding() -> None:
     module = LongformerAttention(24, 3, seq_len=47, window=10, causal=True).double()
-    x, mask = draw(2, 47, 24), torch.arange(47) < torch.tensor([[47], [31]])
-    for t in (1, 5, 22, 46):
-        changed = x.clone()
-        changed[:, t:] += 1
-        assert torch.equal(module(changed, mask)[:, :t], module(x, mask)[:, :t])
+    check_causality(module, draw(2, 47, 24), first_tokens(47, 47, 31))
 
 
-@pytest.mark.parametrize("chunks", [[1] * 23, [3, 1, 12, 7], [23]], ids=str)
-def test_decoding_equals_all_at_once(chunks: list[int]) -> None:
+@pytest.mark.parametrize("sizes", [[1] * 23, [3, 1, 12, 7], [23]], ids=str)
+def test_decoding_keeps_half_a_window(sizes: list[int]) -> None:
+    """And that is enough, whatever the pieces' sizes."""
     module = LongformerAttention(24, 3, seq_len=23, window=6, causal=True).double()
-    x, state, outputs = draw(2, 23, 24), None, []
-    for chunk in x.split(chunks, 1):
-        out, state = module.decode(chunk, state)
-        outputs.append(out)
-        assert state[0].shape[-2] <= 3
-    assert_equal(torch.cat(outputs, 1), module(x))
-
-
-def test_every_parameter_receives_a_gradient() -> None:
-    module = LongformerAttention(24, 3, seq_len=9, window=2, global_tokens=2).double()
-    module(draw(2, 9, 24)).square().sum().backward()
-    assert all(p.grad is not None and p.grad.any() for p in module.parameters())
+    x = draw(2, 23, 24)
+    out, states = decode(module, x, sizes)
+    assert_equal(out, module(x))
+    assert all(keys.shape[-2] <= 3 for keys, _ in states)
 
 
 def test_refusals() -> None:

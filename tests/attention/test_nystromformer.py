@@ -7,25 +7,18 @@ from typing import Any
 
 import pytest
 import torch
-from reference_vectors import assert_equal, check_gradients, load
+from against_naive import draw
+from mechanisms import (
+    check_attention_matrix,
+    check_padding,
+    first_tokens,
+    let_through,
+    softmax_with_the_weights_of,
+    take_over,
+)
+from reference_vectors import BASELINE, assert_equal, check_forward_backward, fill, load_baseline
 
 from kattn_cli.attention.nystromformer import NystromAttention
-from kattn_cli.attention.softmax import SoftmaxAttention
-
-
-def draw(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, dtype=torch.float64)
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
-def softmax_with_the_weights_of(module: NystromAttention) -> SoftmaxAttention:
-    softmax = SoftmaxAttention(module.dim, module.heads, seq_len=1).double()
-    softmax.load_state_dict(module.state_dict())
-    return softmax
 
 
 @pytest.mark.parametrize(
@@ -36,28 +29,11 @@ def softmax_with_the_weights_of(module: NystromAttention) -> SoftmaxAttention:
     ],
 )
 def test_equals_the_primal_authors_baseline(name: str, options: dict[str, Any]) -> None:
-    vector = load(name)
-    for kind in ("weight", "bias"):
-        vector[f"qkv.{kind}"] = torch.cat([vector[f"W_{part}.{kind}"] for part in "qkv"])
-        vector[f"gradparam.qkv.{kind}"] = torch.cat([vector[f"gradparam.W_{part}.{kind}"] for part in "qkv"])
-    theirs = {
-        "qkv.weight": "qkv.weight",
-        "qkv.bias": "qkv.bias",
-        "proj.weight": "ff.weight",
-        "proj.bias": "ff.bias",
-    }
-    if "conv_kernel_size" in options:
-        theirs["conv.weight"] = "attn.conv.weight"
-    x = vector["x"].requires_grad_()
-    module = NystromAttention(
-        x.shape[-1], int(vector["hp_num_heads"]), seq_len=x.shape[1], convention="reference", **options
-    ).double()
-    module.load_state_dict({ours: vector[key] for ours, key in theirs.items()})
-    out = module(x, vector["mask"].bool())
-    assert_equal(out, vector["out"])
-    (out * vector["cotangent"]).sum().backward()
-    assert_equal(x.grad, vector["grad_x"])
-    check_gradients(module, vector, theirs, "gradparam")
+    vector = load_baseline(name)
+    theirs = {**BASELINE, "conv.weight": "attn.conv.weight"} if "conv_kernel_size" in options else BASELINE
+    _, n, dim = vector["x"].shape
+    module = NystromAttention(dim, int(vector["hp_num_heads"]), seq_len=n, convention="reference", **options)
+    check_forward_backward(fill(module, vector, theirs), vector, theirs)
 
 
 @pytest.mark.parametrize(("landmarks", "convolution"), [(8, 1), (8, 5), (32, 3)])
@@ -79,13 +55,10 @@ def test_equals_transformers(landmarks: int, convolution: int, convention: Any) 
     ours = NystromAttention(
         24, 3, seq_len=32, landmarks=landmarks, conv_kernel_size=convolution, convention=convention
     ).double()
-    with torch.no_grad():
-        ours.qkv.weight.copy_(torch.cat([theirs.query.weight, theirs.key.weight, theirs.value.weight]))
-        ours.qkv.bias.copy_(torch.cat([theirs.query.bias, theirs.key.bias, theirs.value.bias]))
-        ours.proj.weight.copy_(torch.eye(24))
-        ours.proj.bias.zero_()
-        assert ours.conv is not None
-        ours.conv.weight.copy_(theirs.conv.weight)
+    take_over(ours.qkv, theirs.query, theirs.key, theirs.value)
+    let_through(ours.proj)
+    assert ours.conv is not None
+    ours.conv.load_state_dict(theirs.conv.state_dict())
     x = 3 * draw(2, 32, 24)
     assert_equal(ours(x), theirs(x)[0])
 
@@ -136,14 +109,7 @@ def test_repeated_tokens_are_softmax_attention() -> None:
 def test_padding_changes_nothing(n: int) -> None:
     """More tokens than landmarks, as many, fewer; beside a sample without padding and one of nothing else."""
     module = NystromAttention(24, 3, seq_len=47, landmarks=8, conv_kernel_size=3).double()
-    x = draw(3, 47, 24)
-    mask = torch.arange(47) < torch.tensor([[47], [n], [0]])
-    out, changed = module(x, mask), module(torch.where(mask[..., None], x, 1e3), mask)
-    assert torch.equal(out[mask], changed[mask])
-    assert out.isfinite().all()
-    assert_equal(out[:1], module(x[:1]))
-    assert_equal(out[1:2, :n], module(x[1:2, :n]))
-    assert_equal(module.attention_matrix(x, mask)[1, :, :n, :n], module.attention_matrix(x[1:2, :n])[0])
+    check_padding(module, draw(3, 47, 24), first_tokens(47, 47, n, 0))
 
 
 def test_only_the_reference_lets_samples_see_each_other() -> None:
@@ -156,10 +122,7 @@ def test_only_the_reference_lets_samples_see_each_other() -> None:
 
 def test_attention_matrix_is_what_multiplies_the_values() -> None:
     module = NystromAttention(24, 3, seq_len=23, landmarks=4, conv_kernel_size=5).double()
-    x = draw(2, 23, 24)
-    values = module.qkv(x)[..., 48:].unflatten(-1, (3, 8)).transpose(1, 2)
-    joined = (module.attention_matrix(x) @ values).transpose(1, 2).flatten(2)
-    assert_equal(module.proj(joined), module(x))
+    check_attention_matrix(module, draw(2, 23, 24))
 
 
 def test_refusals() -> None:

@@ -6,19 +6,11 @@ import math
 
 import pytest
 import torch
+from against_naive import draw
+from mechanisms import check_attention_matrix, check_padding, first_tokens, let_through
 from reference_vectors import assert_equal
 
-from kattn_cli.attention.heads import split_projections
 from kattn_cli.attention.soft import SoftAttention
-
-
-def draw(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, dtype=torch.float64)
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
 
 
 def test_two_tokens_by_hand() -> None:
@@ -27,8 +19,7 @@ def test_two_tokens_by_hand() -> None:
     with torch.no_grad():
         module.kv.weight.copy_(torch.cat([2 * torch.eye(4), torch.eye(4)]))
         module.kv.bias.zero_()
-        module.proj.weight.copy_(torch.eye(4))
-        module.proj.bias.zero_()
+    let_through(module.proj)
     x = torch.tensor([[[0.0, 0, 0, 0], [1, 0, 0, 0]]], dtype=torch.float64)
     assert_equal(module(x), torch.tensor([[[1 / math.e, 0, 0, 0], [1, 0, 0, 0]]], dtype=torch.float64))
     kernel = torch.tensor([[1, 1 / math.e], [1 / math.e, 1]], dtype=torch.float64)
@@ -56,11 +47,8 @@ def test_repeated_tokens_have_the_kernel_itself() -> None:
 
 def test_attention_matrix_is_symmetric_and_multiplies_the_values() -> None:
     module = SoftAttention(24, 3, seq_len=23, landmarks=4).double()
-    x = draw(2, 23, 24)
-    matrix = module.attention_matrix(x)
+    matrix = check_attention_matrix(module, draw(2, 23, 24))
     assert_equal(matrix, matrix.mT)
-    _, v = split_projections(module.kv(x), 3, 2)
-    assert_equal(module.proj((matrix @ v).transpose(1, 2).flatten(2)), module(x))
 
 
 @pytest.mark.parametrize("landmarks", [8, 30])
@@ -68,14 +56,7 @@ def test_attention_matrix_is_symmetric_and_multiplies_the_values() -> None:
 def test_padding_changes_nothing(n: int, landmarks: int) -> None:
     """More tokens than landmarks, as many, fewer; beside a sample without padding and one of nothing else."""
     module = SoftAttention(24, 3, seq_len=47, landmarks=landmarks).double()
-    x = draw(3, 47, 24)
-    mask = torch.arange(47) < torch.tensor([[47], [n], [0]])
-    out, changed = module(x, mask), module(torch.where(mask[..., None], x, 1e3), mask)
-    assert torch.equal(out[mask], changed[mask])
-    assert out.isfinite().all()
-    assert_equal(out[:1], module(x[:1]))
-    assert_equal(out[1:2, :n], module(x[1:2, :n]))
-    assert_equal(module.attention_matrix(x, mask)[1, :, :n, :n], module.attention_matrix(x[1:2, :n])[0])
+    check_padding(module, draw(3, 47, 24), first_tokens(47, 47, n, 0))
 
 
 def test_autocast_keeps_the_inverse_exact() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from reference_vectors import check_forward_backward, fill, load, merge, names
+from reference_vectors import BASELINE, check_forward_backward, fill, load_baseline, names
 from timm.layers import Attention
 
 from kattn_cli.attention.softmax import SoftmaxAttention
@@ -21,13 +21,6 @@ def test_equals_timm_with_its_own_weights() -> None:
 
 @pytest.mark.parametrize("name", names("lra_softmax__"))
 def test_equals_the_primal_authors_baseline(name: str) -> None:
-    vector = load(name)
-    merge(vector, "qkv", "W_q", "W_k", "W_v")
-    theirs = {
-        "qkv.weight": "qkv.weight",
-        "qkv.bias": "qkv.bias",
-        "proj.weight": "ff.weight",
-        "proj.bias": "ff.bias",
-    }
+    vector = load_baseline(name)
     module = SoftmaxAttention(24, 2, seq_len=33)
-    check_forward_backward(fill(module, vector, theirs), vector, theirs)
+    check_forward_backward(fill(module, vector, BASELINE), vector, BASELINE)

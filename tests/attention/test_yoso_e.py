@@ -4,25 +4,14 @@ from __future__ import annotations
 
 import importlib
 import math
-from typing import Any
 
 import pytest
 import torch
+from against_naive import draw
+from mechanisms import check_attention_matrix, first_tokens, let_through, take_over
+from reference_vectors import assert_equal
 
 from kattn_cli.attention.yoso_e import YosoAttention
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
-def draw(*shape: int) -> torch.Tensor:
-    return torch.randn(shape, dtype=torch.float64)
-
-
-def assert_close(found: torch.Tensor, expected: torch.Tensor) -> None:
-    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(("padded", "window"), [(False, None), (True, None), (False, 5)])
@@ -34,17 +23,14 @@ def test_equals_transformers(padded: bool, window: int | None) -> None:
     ours = YosoAttention(24, 3, seq_len=11, gradient="lower-bound", conv_kernel_size=window or 0).double()
     assert ours.tau == config.hash_code_len
     parts = (theirs.query, theirs.key, theirs.value)
-    with torch.no_grad():
-        ours.qkv.weight.copy_(torch.cat([part.weight for part in parts]))
-        ours.qkv.bias.copy_(torch.cat([part.bias for part in parts]))
-        ours.proj.weight.copy_(torch.eye(24))
-        ours.proj.bias.zero_()
-        if window:
-            ours.conv.weight.copy_(theirs.conv.weight)
-    mask = torch.arange(11) < torch.tensor([[11], [7 if padded else 11]])
+    take_over(ours.qkv, *parts)
+    let_through(ours.proj)
+    if window:
+        ours.conv.load_state_dict(theirs.conv.state_dict())
+    mask = first_tokens(11, 11, 7 if padded else 11)
     x, cotangent = draw(2, 11, 24).requires_grad_(), draw(2, 11, 24) * mask[..., None]
     outs = ours(x, mask), theirs(x, (mask.double() - 1) * 10_000 if padded else mask.double())[0]
-    assert_close(outs[0][mask], outs[1][mask])
+    assert_equal(outs[0][mask], outs[1][mask])
     wanted = ([x, ours.qkv.weight, ours.qkv.bias], [x, *(p.weight for p in parts), *(p.bias for p in parts)])
     if window:
         wanted[0].append(ours.conv.weight)
@@ -53,7 +39,7 @@ def test_equals_transformers(padded: bool, window: int | None) -> None:
     expected = torch.autograd.grad((outs[1] * cotangent).sum(), wanted[1])
     stacked = [expected[0], torch.cat(expected[1:4]), torch.cat(expected[4:7]), *expected[7:]]
     for mine, other in zip(found, stacked, strict=True):
-        assert_close(mine, other)
+        assert_equal(mine, other)
 
 
 def test_by_hand() -> None:
@@ -63,41 +49,20 @@ def test_by_hand() -> None:
     k = torch.tensor([[[[0.5, math.sqrt(0.75)], [0.0, 7.0]]]], dtype=torch.float64)
     out = module.operate(q, k, torch.eye(2, dtype=torch.float64)[None, None], None)
     row = torch.tensor([4 / 9, 1 / 4], dtype=torch.float64)
-    assert_close(out, (row / row.norm()).expand(1, 1, 2, 2))
+    assert_equal(out, (row / row.norm()).expand(1, 1, 2, 2))
 
 
 def test_many_bits_attend_to_the_nearest_key() -> None:
     module = YosoAttention(8, 1, seq_len=5, tau=2000).double()
     k, v = draw(2, 1, 1, 5, 8)
     out = module.operate(2 * k, k, v, None)
-    assert_close(out, v / v.norm(dim=-1, keepdim=True))
-
-
-@pytest.mark.parametrize("options", [{}, {"gradient": "lower-bound", "conv_kernel_size": 3}])
-def test_padding_changes_nothing(options: dict[str, Any]) -> None:
-    module, x, lengths = YosoAttention(24, 3, seq_len=9, **options).double(), draw(2, 9, 24), (9, 4)
-    mask = torch.arange(9) < torch.tensor(lengths)[:, None]
-    out = module(x, mask)
-    assert_close(module(torch.where(mask[..., None], x, 100.0), mask)[mask], out[mask])
-    for sample, length in enumerate(lengths):
-        assert_close(out[sample, :length], module(x[sample : sample + 1, :length])[0])
-    empty = module(x.requires_grad_(), torch.zeros_like(mask))
-    (grad,) = torch.autograd.grad(empty.sum(), x)
-    assert empty.isfinite().all()
-    assert grad.isfinite().all()
+    assert_equal(out, v / v.norm(dim=-1, keepdim=True))
 
 
 @pytest.mark.parametrize("conv_kernel_size", [0, 3])
 def test_attention_matrix_makes_the_output(conv_kernel_size: int) -> None:
-    module, x = YosoAttention(24, 3, seq_len=9, conv_kernel_size=conv_kernel_size).double(), draw(2, 9, 24)
-    mask = torch.arange(9) < torch.tensor([[9], [4]])
-    q, k, v = module.qkv(x).unflatten(-1, (3, 3, 8)).permute(2, 0, 3, 1, 4)
-    assert_close(module.attention_matrix(x, mask) @ v, module.operate(q, k, v, mask))
-
-
-def test_order_of_tokens_does_not_matter() -> None:
-    module, x, order = YosoAttention(24, 3, seq_len=9).double(), draw(2, 9, 24), torch.randperm(9)
-    assert_close(module(x[:, order]), module(x)[:, order])
+    module = YosoAttention(24, 3, seq_len=9, conv_kernel_size=conv_kernel_size).double()
+    check_attention_matrix(module, draw(2, 9, 24), first_tokens(9, 9, 4))
 
 
 def test_refuses_what_it_has_not() -> None:

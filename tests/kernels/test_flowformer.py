@@ -2,58 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
-from torch import Tensor
+from against_naive import SIZES, compare, draw, padding
 
 from kattn_cli.kernels.flowformer import flow_attention, flow_attention_naive, flow_factors
 
-SIZES = [(2, 2, 1, 4), (2, 3, 7, 5), (2, 3, 63, 5), (2, 1, 257, 3)]
 
-
-def compare(fast: Callable[..., Tensor], slow: Callable[..., Tensor], mask: Tensor | None, *inputs: Tensor) -> None:
-    """Outputs at the tokens and the gradients of all inputs, in float64."""
-    there = 1 if mask is None else mask[:, None, :, None]
-    results = []
-    for function in (fast, slow):
-        leaves = [tensor.clone().requires_grad_() for tensor in inputs]
-        out = function(*leaves, mask) * there
-        cotangent = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).reshape(out.shape)
-        results.append((out, *torch.autograd.grad(out, leaves, cotangent)))
-    for found, expected in zip(*results, strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
-
-
-def draw(*shape: int) -> Tensor:
-    return torch.randn(shape, dtype=torch.float64)
-
-
-def mask_of(masked: bool, n: int) -> Tensor | None:
-    """Two samples: one without padding, one with some in the middle and at the end."""
-    if not masked:
-        return None
-    mask = torch.ones(2, n, dtype=torch.bool)
-    mask[1, n // 3 : n // 2] = False
-    mask[1, 2 * n // 3 + 1 :] = False
-    return mask
-
-
-@pytest.fixture(autouse=True)
-def _seed() -> None:
-    torch.manual_seed(0)
-
-
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", [*SIZES, (2, 1, 257, 3)])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
 def test_flow(size: tuple[int, ...], causal: bool, masked: bool) -> None:
     compare(
         lambda q, k, v, mask: flow_attention(q, k, v, causal=causal, mask=mask),
         lambda q, k, v, mask: flow_attention_naive(q, k, v, causal, mask),
-        mask_of(masked, size[2]),
         *(draw(*size) for _ in range(3)),
+        mask=padding(size[2]) if masked else None,
     )
 
 

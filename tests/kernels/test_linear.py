@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 import torch
-from against_naive import compare, draw, padding
+from against_naive import PADDINGS, compare, draw
 from torch import Tensor
 
 from kattn_cli.kernels.linear import CHUNK, linear_attention, linear_attention_decode, linear_attention_naive
@@ -21,8 +21,7 @@ def draw_features(n: int) -> tuple[Tensor, Tensor, Tensor]:
     return draw(2, 3, n, 6).abs() + 0.1, draw(2, 3, n, 6).abs() + 0.1, draw(2, 3, n, 4)
 
 
-each_mask = pytest.mark.parametrize("mask_of", [lambda n: None, padding, lambda n: padding(n).flip(-1)])
-"""None, padding behind and within the tokens, and padding before them."""
+each_mask = pytest.mark.parametrize("mask_of", PADDINGS)
 
 
 @pytest.mark.parametrize("n", LENGTHS)

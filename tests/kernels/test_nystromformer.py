@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
+from against_naive import SIZES, compare, draw, few_tokens
 
 from kattn_cli.kernels.nystromformer import nystrom_attention, nystrom_attention_naive, pseudo_inverse
 
 CONVERGED = 24  # iterations after which the inverse is one, for the matrices drawn here
 
 
-@pytest.mark.parametrize("size", [(2, 2, 1, 4), (2, 3, 7, 5), (2, 3, 63, 5)])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("landmarks", [3, 8])
 @pytest.mark.parametrize("masked", [False, True])
 def test_equals_naive(size: tuple[int, ...], landmarks: int, masked: bool) -> None:
-    """Outputs at the tokens and the gradients of all inputs. A masked sample may have fewer tokens than landmarks."""
-    torch.manual_seed(0)
-    n = size[2]
-    mask = torch.ones(2, n, dtype=torch.bool)
-    if masked:
-        mask = torch.stack([torch.arange(n) % 7 != 1, torch.arange(n) <= n // 9])
-    inputs = [3 * torch.randn(size, dtype=torch.float64) for _ in range(3)]
-    results = []
-    for fast in (True, False):
-        leaves = [tensor.clone().requires_grad_() for tensor in inputs]
-        given = mask if masked else None
-        if fast:
-            out = nystrom_attention(*leaves, landmarks=landmarks, iterations=CONVERGED, mask=given)
-        else:
-            out = nystrom_attention_naive(*leaves, landmarks=landmarks, mask=given)
-        out = out * mask[:, None, :, None]
-        cotangent = torch.linspace(-1, 1, out.numel(), dtype=out.dtype).reshape(out.shape)
-        results.append((out, *torch.autograd.grad(out, leaves, cotangent)))
-    for found, expected in zip(*results, strict=True):
-        torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
+    compare(
+        partial(nystrom_attention, landmarks=landmarks, iterations=CONVERGED),
+        partial(nystrom_attention_naive, landmarks=landmarks),
+        *(3 * draw(*size) for _ in range(3)),
+        mask=few_tokens(size[2]) if masked else None,
+    )
 
 
 def test_first_iterate_by_hand() -> None:
