@@ -34,6 +34,7 @@ class FlowAttention(QKVAttention):
 
     def decode(self, x: Tensor, state: FlowState | None = None) -> tuple[Tensor, FlowState]:
         """Outputs for the next tokens ``(B, n, C)``, and the state to give back with those that follow."""
+        self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         out, state = flow_decode(q, k, v, state)
         return self.proj(join_heads(out)), state

@@ -53,6 +53,7 @@ class FeatureMapAttention(QKVAttention):
 
     def decode(self, x: Tensor, state: LinearState | None = None) -> tuple[Tensor, LinearState]:
         """Outputs for the next tokens ``(B, n, C)``, and the state to give back with those that follow."""
+        self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         phi_q, phi_k, log_weight = self.features(q, k, None, 0 if state is None else state.tokens)
         out, state = linear_attention_decode(phi_q, phi_k, v, state, normalise=self.normalise, log_weight=log_weight)

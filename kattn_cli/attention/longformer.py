@@ -72,6 +72,7 @@ class LongformerAttention(QKVAttention):
 
     def decode(self, x: Tensor, state: KeyValueCache | None = None) -> tuple[Tensor, KeyValueCache]:
         """Outputs for the next tokens ``(B, n, C)``, and the last w/2 keys and values to give back with the next."""
+        self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         k, v = extend(state, k, v)
         position = torch.arange(k.shape[-2], device=x.device)

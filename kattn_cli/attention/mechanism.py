@@ -52,6 +52,15 @@ class AttentionMechanism(nn.Module):
             raise ValueError("has no causal form")
         self.dim, self.heads, self.head_dim, self.causal = dim, heads, dim // heads, causal
 
+    def require_causal(self) -> None:
+        """For decoding, where what follows is not known yet.
+
+        Raises:
+            ValueError: if the module is not causal.
+        """
+        if not self.causal:
+            raise ValueError("only a causal mechanism decodes")
+
 
 class QKVAttention(AttentionMechanism):
     """Queries, keys and values from one projection, an operator on them, heads joined, an output projection.

@@ -33,6 +33,7 @@ class SubspaceAttention(AttentionMechanism):
 
     def decode(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Outputs for the next tokens ``(B, n, C)``, and w so far, to give back with those that follow."""
+        self.require_causal()
         w = split_heads(self.u(x), self.heads)
         state = w if state is None else torch.cat((state, w), -2)
         return self.proj(join_heads(softmax_attention(w, state, state, causal=True))), state

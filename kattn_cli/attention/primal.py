@@ -131,8 +131,7 @@ class PrimalAttention(AttentionMechanism):
         Raises:
             ValueError: if the module is not causal.
         """
-        if not self.causal:
-            raise ValueError("only a causal mechanism decodes")
+        self.require_causal()
         q, k = split_projections(self.qk(x), self.heads, 2)
         before = 0 if state is None else state.tokens
         sum_q, sum_k = q.cumsum(-2), k.cumsum(-2)

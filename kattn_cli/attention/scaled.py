@@ -66,6 +66,7 @@ class ScaledAttention(QKVAttention):
 
     def decode(self, x: Tensor, state: ScaledCache | None = None) -> tuple[Tensor, ScaledCache]:
         """Outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
+        self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         cache, past = (None, v[..., :0, :]) if state is None else state
         cache = extend(cache, k, v)

@@ -39,6 +39,7 @@ class SoftmaxAttention(QKVAttention):
 
     def decode(self, x: Tensor, state: KeyValueCache | None = None) -> tuple[Tensor, KeyValueCache]:
         """Outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
+        self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         state = extend(state, k, v)
         return self.proj(join_heads(softmax_attention(q, *state, causal=True))), state

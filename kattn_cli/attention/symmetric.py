@@ -46,6 +46,7 @@ class SymmetricAttention(AttentionMechanism):
 
     def decode(self, x: Tensor, state: KeyValueCache | None = None) -> tuple[Tensor, KeyValueCache]:
         """Outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
+        self.require_causal()
         k, v = split_projections(self.kv(x), self.heads, 2)
         state = extend(state, k, v)
         return self.proj(join_heads(softmax_attention(k, *state, causal=True))), state

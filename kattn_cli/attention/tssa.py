@@ -65,8 +65,8 @@ class TokenStatisticsAttention(AttentionMechanism):
         Raises:
             ValueError: if the module is not causal, or past the last position it knows.
         """
-        if self.position_bias is None:
-            raise ValueError("only a causal mechanism decodes")
+        self.require_causal()
+        assert self.position_bias is not None
         before, past = (0, None) if state is None else state
         after = before + x.shape[1]
         refuse_longer(after, self.position_bias.shape[1])

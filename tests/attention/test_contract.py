@@ -254,6 +254,12 @@ def test_decoding_equals_all_at_once(name: str, options: dict[str, Any], chunks:
     torch.testing.assert_close(torch.cat(outputs, 1), module(x), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("name", [name for name, cls in ATTENTIONS.items() if hasattr(cls, "decode")])
+def test_only_causal_mechanisms_decode(name: str) -> None:
+    with pytest.raises(ValueError, match="only a causal mechanism decodes"):
+        build(name, {}, 9).decode(draw(1, 1, 24))  # type: ignore[operator]
+
+
 @pytest.mark.parametrize("name", ["tssa", "primal"])
 def test_state_of_linear_mechanisms_does_not_grow(name: str) -> None:
     options = {"projection": "data-independent"} if name == "primal" else {}

@@ -73,8 +73,6 @@ def test_positions_past_the_last_are_refused() -> None:
     _, state = module.decode(torch.zeros(1, 4, 24))
     with pytest.raises(ValueError, match="5 tokens, and it was built for 4"):
         module.decode(torch.zeros(1, 1, 24), state)
-    with pytest.raises(ValueError, match="only a causal mechanism decodes"):
-        TokenStatisticsAttention(24, 2, seq_len=4).decode(torch.zeros(1, 1, 24))
 
 
 def test_one_token_by_hand() -> None:
