@@ -6,12 +6,14 @@ import math
 from collections.abc import Sequence
 
 import pandas as pd
+from rich.measure import Measurement
 from rich.table import Table
 
 from kattn_cli.console import console
 from kattn_cli.figures.comparison import comparison
 from kattn_cli.results import Run
 
+WIDEST = 1000
 MOST_COLUMNS = 7
 """Quantities that fit beside each other; with more, they stand below each other and the runs side by side."""
 
@@ -30,11 +32,11 @@ def print_comparison(runs: Sequence[Run]) -> pd.DataFrame:
     labels, quantities = (list(dict.fromkeys(part)) for part in zip(*cells, strict=True))
     console.print("\nTop-1 on the test set in %, mean ± half of the 95 % interval over seeds\n")
     if len(quantities) <= MOST_COLUMNS:
-        console.print(
-            _table("run", quantities, [[one, *(cells.get((one, q), "") for q in quantities)] for one in labels])
-        )
+        shown = _table("run", quantities, [[one, *(cells.get((one, q), "") for q in quantities)] for one in labels])
     else:
-        console.print(_table("", labels, [[q, *(cells.get((one, q), "") for one in labels)] for q in quantities]))
+        shown = _table("", labels, [[q, *(cells.get((one, q), "") for one in labels)] for q in quantities])
+    shown.width = Measurement.get(console, console.options.update(max_width=WIDEST), shown).maximum
+    console.print(shown, crop=False)
     console.print()
     return table
 
@@ -43,7 +45,7 @@ def _table(corner: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -
     shown = Table(box=None, padding=(0, 2, 0, 0))
     shown.add_column(corner, no_wrap=True)
     for column in columns:
-        shown.add_column(column, justify="right", overflow="fold")
+        shown.add_column(column, justify="right", no_wrap=True)
     for row in rows:
         shown.add_row(*row)
     return shown

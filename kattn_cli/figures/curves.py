@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.figures.frames import over_seeds, seeds_caption
-from kattn_cli.figures.style import Palette, integer_ticks, legend_above, panels, save
+from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, panels, save
 
 
 def draw_curves(metrics: pd.DataFrame, folder: Path) -> Path:
@@ -19,7 +19,7 @@ def draw_curves(metrics: pd.DataFrame, folder: Path) -> Path:
         for (label, mechanism), part in chosen.groupby(["label", "mechanism"]):
             line = palette.line(str(mechanism), str(label))
             axes.plot(part["epoch"], part["mean"], label=label, **line)
-            axes.fill_between(part["epoch"], part["low"], part["high"], color=line["color"], alpha=0.12, linewidth=0)
+            band(axes, part["epoch"], part["low"], part["high"], line["color"], metrics["label"].nunique())
         axes.set_xlabel("epoch")
         integer_ticks(axes)
     left.set_ylabel("training loss (nats)")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.figures.frames import over_seeds, seeds_caption
-from kattn_cli.figures.style import Palette, integer_ticks, legend_above, panels, save
+from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, panels, save
 
 
 def draw_robustness(attacks: pd.DataFrame, folder: Path) -> Path:
@@ -25,7 +25,7 @@ def draw_robustness(attacks: pd.DataFrame, folder: Path) -> Path:
             epsilon = 255 * part["epsilon"]
             low, high = part["low"].fillna(part["mean"]), part["high"].fillna(part["mean"])
             axes.plot(epsilon, part["mean"], marker="o", markersize=3, label=label, **line)
-            axes.fill_between(epsilon, low, high, color=line["color"], alpha=0.12, linewidth=0)
+            band(axes, epsilon, low, high, line["color"], attacks["label"].nunique())
         axes.set_title(name.upper() if name != "noise" else "uniform noise", fontsize=9)
         axes.set_xlabel("ε (1/255 of the pixel range, ℓ∞)")
         axes.set_ylim(-2, 102)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.figures.frames import seeds_caption
-from kattn_cli.figures.style import Palette, integer_ticks, legend_above, panels, save
+from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, panels, save
 
 
 def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
@@ -24,7 +24,7 @@ def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
             mean, deviation = by_index.mean(), by_index.std().fillna(0)
             axes.plot(mean.index, mean, label=label, **line)
             low, high = mean - deviation, (mean + deviation).clip(upper=1)
-            axes.fill_between(mean.index, low, high, color=line["color"], alpha=0.12, linewidth=0)
+            band(axes, mean.index, low, high, line["color"], spectra["label"].nunique())
         axes.set_title(f"layer {layer}", fontsize=9)
         axes.set_xlabel("index of the singular value")
         integer_ticks(axes)

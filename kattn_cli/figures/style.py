@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -24,6 +25,8 @@ COLOURS = {
 }
 OTHERS = ("#7F7F7F", "#6A3D9A", "#B2DF8A", "#E31A1C", "#1B9E9E", "#B8A200")
 DASHES = ("-", "--", ":", "-.")
+MANY = 8
+"""Lines in one figure from which on its legend is small."""
 
 mpl.use("Agg")
 plt.rcParams.update(
@@ -70,8 +73,9 @@ def panels(count: int, height: float = 2.9, sharey: bool = False) -> tuple[Figur
 
 def save(figure: Figure, folder: Path, name: str, caption: str) -> Path:
     """Write ``name.pdf`` and ``name.png`` with the caption below in small type; returns the picture's path."""
-    letters = int(figure.get_figwidth() * 21)
-    figure.supxlabel(textwrap.fill(caption, letters), fontsize=6, color="0.4")
+    lines = textwrap.wrap(caption, int(figure.get_figwidth() * 21))
+    figure.supxlabel("\n".join(lines), fontsize=6, color="0.4")
+    _make_room(figure, 0.11 * max(0, len(lines) - 2))
     folder.mkdir(parents=True, exist_ok=True)
     for suffix in ("pdf", "png"):
         figure.savefig(folder / f"{name}.{suffix}")
@@ -80,11 +84,22 @@ def save(figure: Figure, folder: Path, name: str, caption: str) -> Path:
 
 
 def legend_above(figure: Figure, axes: Axes) -> None:
-    """One legend for the whole figure, outside the panels."""
+    """One legend for the whole figure, outside the panels; small and with room of its own where it is long."""
     handles, labels = axes.get_legend_handles_labels()
+    size = 9 if len(labels) <= MANY else 7
     letters = max(map(len, labels), default=0) + 8
-    columns = max(1, min(len(labels), int(figure.get_figwidth() * 13 / letters)))
-    figure.legend(handles, labels, loc="outside upper center", ncols=columns)
+    columns = max(1, min(len(labels), int(figure.get_figwidth() * 117 / size / letters)))
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=size, handlelength=2.6)
+    _make_room(figure, 0.019 * size * max(0, -(-len(labels) // columns) - 2))
+
+
+def band(axes: Axes, x: pd.Series | pd.Index, low: pd.Series, high: pd.Series, colour: str, lines: int) -> None:
+    """An interval around a line: the paler, the more ``lines`` there are."""
+    axes.fill_between(x, low, high, color=colour, alpha=min(0.12, 1 / lines), linewidth=0)
+
+
+def _make_room(figure: Figure, inches: float) -> None:
+    figure.set_figheight(figure.get_figheight() + inches)
 
 
 def integer_ticks(axes: Axes) -> None:
