@@ -1,4 +1,4 @@
-"""One style for every figure: the same mechanism always has the same colour (Okabe and Ito's palette)."""
+"""One style for every figure: the same mechanism always has the same colour (the papers' from Okabe and Ito's palette)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,28 @@ from matplotlib.ticker import MaxNLocator
 COLOURS = {
     "softmax": "#000000",
     "symmetric": "#0072B2",
+    "scaled": "#56B4E9",
     "rpc": "#D55E00",
     "primal": "#009E73",
     "tssa": "#CC79A7",
-    "scaled": "#56B4E9",
     "xca": "#E69F00",
     "mssa": "#8C510A",
+    "class_attention": "#4D4D4D",
+    "linear": "#E31A1C",
+    "performer": "#6A3D9A",
+    "cosformer": "#B8A200",
+    "flowformer": "#1B9E9E",
+    "reformer": "#B2DF8A",
+    "longformer": "#FB9A99",
+    "bigbird": "#999999",
+    "linformer": "#666600",
+    "nystromformer": "#A6CEE3",
+    "soft": "#CAB2D6",
+    "yoso_e": "#FDBF6F",
 }
-OTHERS = ("#7F7F7F", "#6A3D9A", "#B2DF8A", "#E31A1C", "#1B9E9E", "#B8A200")
+OTHERS = ("#17BECF", "#7B0051", "#9ACD32", "#1F3A93")
+"""For mechanisms of one's own."""
+
 DASHES = ("-", "--", ":", "-.")
 MANY = 8
 """Lines in one figure from which on its legend is small."""

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from kattn_cli.attention import BASELINES, MECHANISMS
 from kattn_cli.figures.comparison import comparison, epsilon_text
 from kattn_cli.figures.complexity import exponents
 from kattn_cli.figures.frames import attack_frame, frame, over_seeds, seeds_caption
@@ -95,3 +96,8 @@ def test_same_mechanism_same_colour() -> None:
         len({*COLOURS.values(), palette.line("mine.py:A", "a")["color"], palette.line("mine.py:B", "b")["color"]})
         == len(COLOURS) + 2
     )
+
+
+def test_every_mechanism_has_a_colour_of_its_own() -> None:
+    assert list(COLOURS) == [*MECHANISMS, *BASELINES]
+    assert len({*COLOURS.values()}) == len(COLOURS)
