@@ -1,4 +1,4 @@
-"""One style for every figure: the same mechanism always has the same colour (the papers' from Okabe and Ito's palette)."""
+"""One style for every figure: the same mechanism always has the same colour, the papers' first by Okabe and Ito."""
 
 from __future__ import annotations
 
