@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.analysis.statistics import power_law_exponent
-from kattn_cli.figures.style import Palette, panels, save
+from kattn_cli.figures.style import Palette, legend_above, panels, save
 
 QUANTITIES = {"milliseconds": "time (ms)", "peak_mib": "peak memory (MiB)"}
 
@@ -25,25 +25,26 @@ def exponents(costs: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_complexity(costs: pd.DataFrame, folder: Path, name: str) -> Path:
-    """Forward + backward: time and memory of each mechanism, fitted exponents in the legends."""
+    """Forward + backward: time and memory of each mechanism, both fitted exponents in the legend."""
     what = "forward+backward"
     rows = costs[(costs["status"] == "ok") & (costs["pass"] == what)]
     fitted = exponents(costs).query("`pass` == @what").set_index("attention")
-    figure, axes_row = panels(len(QUANTITIES), height=2.8 + 0.08 * rows["attention"].nunique())
+    figure, axes_row = panels(len(QUANTITIES), height=3.2)
     palette = Palette()
     for axes, (quantity, title) in zip(axes_row, QUANTITIES.items(), strict=True):
         for attention, part in rows.groupby("attention", sort=False):
-            label = f"{attention}  $\\propto N^{{{fitted.loc[attention, f'{quantity}_exponent']:.2f}}}$"
+            time, memory = (fitted.loc[attention, f"{one}_exponent"] for one in QUANTITIES)
             line = palette.line(str(attention).partition("#")[0], str(attention))
+            label = f"{attention}  {time:.2f}, {memory:.2f}"
             axes.plot(part["n"], part[quantity], marker="o", markersize=3, label=label, **line)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xlabel("tokens N")
         axes.set_ylabel(title)
-        axes.legend(fontsize=7, loc="upper left", bbox_to_anchor=(0, -0.24), ncols=2, handlelength=2.6, columnspacing=1)
+    legend_above(figure, axes_row[0])
     first = costs.iloc[0]
     caption = (
-        f"{what}, {first['device']}, {first['dtype']}, C = {first['dim']}, {first['heads']} heads, "
-        f"batch {first['batch']}; exponents fitted on the upper half of the sizes"
+        f"{what}, {first['device']}, {first['dtype']}, C = {first['dim']}, {first['heads']} heads, batch "
+        f"{first['batch']}; beside each name: exponents of time and memory in N, fitted on the upper half of the sizes"
     )
     return save(figure, folder, name, caption)
