@@ -15,7 +15,7 @@ from kattn_cli.results import Run
 
 WIDEST = 1000
 MOST_COLUMNS = 7
-"""Quantities that fit beside each other; with more, they stand below each other and the runs side by side."""
+"""Quantities that fit beside each other; with more, and fewer runs, the runs stand side by side instead."""
 
 
 def print_comparison(runs: Sequence[Run]) -> pd.DataFrame:
@@ -31,7 +31,7 @@ def print_comparison(runs: Sequence[Run]) -> pd.DataFrame:
     cells |= {(label, "seeds"): str(count) for label, count in seeds.items()}
     labels, quantities = (list(dict.fromkeys(part)) for part in zip(*cells, strict=True))
     console.print("\nTop-1 on the test set in %, mean ± half of the 95 % interval over seeds\n")
-    if len(quantities) <= MOST_COLUMNS:
+    if len(quantities) <= max(MOST_COLUMNS, len(labels)):
         shown = _table("run", quantities, [[one, *(cells.get((one, q), "") for q in quantities)] for one in labels])
     else:
         shown = _table("", labels, [[q, *(cells.get((one, q), "") for one in labels)] for q in quantities])
