@@ -14,9 +14,9 @@ from pydantic import Field
 from torch import Tensor
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import split_projections
+from kattn_cli.attention.heads import split_projections, unit_values
 from kattn_cli.attention.mechanism import Card, QKVAttention, refuse_longer
-from kattn_cli.kernels.block_sparse import block_sparse_attention, unit_values, window_blocks
+from kattn_cli.kernels.block_sparse import block_sparse_attention, window_blocks
 
 
 class BigBirdAttention(QKVAttention):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 
@@ -18,3 +19,9 @@ def split_projections(x: Tensor, heads: int, count: int) -> tuple[Tensor, ...]:
 def join_heads(x: Tensor) -> Tensor:
     """``(B, H, N, d)`` to ``(B, N, H·d)``."""
     return x.transpose(1, 2).flatten(2)
+
+
+def unit_values(q: Tensor) -> Tensor:
+    """One unit vector for each token, ``(B, H, N, N)``: with these for values, attention returns its weights."""
+    n = q.shape[-2]
+    return torch.eye(n, dtype=q.dtype, device=q.device).expand(*q.shape[:2], n, n)

@@ -9,7 +9,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import split_projections
+from kattn_cli.attention.heads import split_projections, unit_values
 from kattn_cli.attention.mechanism import Card, QKVAttention, refuse_longer
 from kattn_cli.kernels.linformer import linformer_attention
 
@@ -65,10 +65,8 @@ class LinformerAttention(QKVAttention):
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``softmax(q (E k)ᵀ / √d) F``, ``(B, H, N, N)``: each token's part in every output, 1 its only value."""
-        q, k, v = split_projections(self.qkv(x), self.heads, 3)
-        n = x.shape[-2]
-        taps = torch.eye(n, dtype=v.dtype, device=v.device).expand(len(x), self.heads, n, n)
-        return self.operate(q, k, taps, mask)
+        q, k, _ = split_projections(self.qkv(x), self.heads, 3)
+        return self.operate(q, k, unit_values(q), mask)
 
     def operator_flops(self, n: int) -> int:
         """Two projections along the sequence, and attention of N queries to k keys."""

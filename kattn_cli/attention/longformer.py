@@ -15,10 +15,9 @@ from pydantic import Field
 from torch import Tensor
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import join_heads, split_projections
+from kattn_cli.attention.heads import join_heads, split_projections, unit_values
 from kattn_cli.attention.key_value_cache import KeyValueCache, extend
 from kattn_cli.attention.mechanism import Card, QKVAttention
-from kattn_cli.kernels.block_sparse import unit_values
 from kattn_cli.kernels.longformer import sliding_window_attention, window_layout, within_window
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import split_projections
+from kattn_cli.attention.heads import split_projections, unit_values
 from kattn_cli.attention.mechanism import Card, QKVAttention
-from kattn_cli.kernels.masks import without_padding
+from kattn_cli.attention.value_convolution import ValueConvolution
 from kattn_cli.kernels.nystromformer import Convention, nystrom_attention
 
 
@@ -52,30 +51,24 @@ class NystromAttention(QKVAttention):
         convention: Convention = "paper",
         qkv_bias: bool = True,
     ) -> None:
-        if conv_kernel_size and conv_kernel_size % 2 == 0:
-            raise ValueError(f"conv_kernel_size = {conv_kernel_size} is even: it has no middle")
         super().__init__(dim, heads, causal=causal, qkv_bias=qkv_bias)
         self.landmarks, self.iterations, self.convention = landmarks, iterations, convention
-        self.conv = None
-        if conv_kernel_size:
-            self.conv = nn.Conv2d(heads, heads, (conv_kernel_size, 1), padding="same", groups=heads, bias=False)
+        self.conv = ValueConvolution(heads, conv_kernel_size) if conv_kernel_size else None
 
     def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         out = nystrom_attention(
             q, k, v, landmarks=self.landmarks, iterations=self.iterations, mask=mask, convention=self.convention
         )
-        return out if self.conv is None else out + self.conv(without_padding(v, mask))
+        return out if self.conv is None else out + self.conv(v, mask)
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """What multiplies the values, convolution included, ``(B, H, N, N)``."""
-        q, k, v = split_projections(self.qkv(x), self.heads, 3)
-        n = x.shape[-2]
-        taps = torch.eye(n, dtype=v.dtype, device=v.device).expand(len(x), self.heads, n, n)
-        return self.operate(q, k, taps, mask)
+        q, k, _ = split_projections(self.qkv(x), self.heads, 3)
+        return self.operate(q, k, unit_values(q), mask)
 
     def operator_flops(self, n: int) -> int:
         """Two attentions of N tokens and m landmarks, the kernel of landmarks with its inverse, the convolution."""
-        convolution = 0 if self.conv is None else n * self.dim * (2 * self.conv.kernel_size[0] + 1)
+        convolution = 0 if self.conv is None else self.conv.flops(n, self.dim)
         m = self.landmarks
         if n <= m:
             return flops.softmax_attention(n, self.dim, self.heads) + convolution

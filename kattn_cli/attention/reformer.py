@@ -22,9 +22,8 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import join_heads, split_projections
+from kattn_cli.attention.heads import join_heads, split_projections, unit_values
 from kattn_cli.attention.mechanism import AttentionMechanism, Card
-from kattn_cli.kernels.block_sparse import unit_values
 from kattn_cli.kernels.precision import exact
 from kattn_cli.kernels.reformer import lsh_attention, shared_attention
 

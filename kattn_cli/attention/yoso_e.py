@@ -16,11 +16,11 @@ from typing import Annotated
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 
-from kattn_cli.attention.heads import split_projections
+from kattn_cli.attention.heads import split_projections, unit_values
 from kattn_cli.attention.mechanism import Card, QKVAttention
-from kattn_cli.kernels.masks import without_padding
+from kattn_cli.attention.value_convolution import ValueConvolution
 from kattn_cli.kernels.yoso_e import Gradient, yoso, yoso_matrix
 
 
@@ -46,16 +46,12 @@ class YosoAttention(QKVAttention):
         qkv_bias: bool = True,
     ) -> None:
         super().__init__(dim, heads, causal=causal, qkv_bias=qkv_bias)
-        if conv_kernel_size and conv_kernel_size % 2 == 0:
-            raise ValueError(f"conv_kernel_size = {conv_kernel_size} is even, and has no middle")
-        self.tau, self.gradient, self.conv_kernel_size = tau, gradient, conv_kernel_size
-        if conv_kernel_size:
-            size, padding = (conv_kernel_size, 1), (conv_kernel_size // 2, 0)
-            self.conv = nn.Conv2d(heads, heads, size, padding=padding, groups=heads, bias=False)
+        self.tau, self.gradient = tau, gradient
+        self.conv = ValueConvolution(heads, conv_kernel_size) if conv_kernel_size else None
 
     def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         out = yoso(q, k, v, self.tau, self.gradient, mask)
-        return out + self.conv(without_padding(v, mask)) if self.conv_kernel_size else out
+        return out if self.conv is None else out + self.conv(v, mask)
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """What the values are multiplied by, the convolution included, ``(B, H, N, N)``. Rows do not sum to 1."""
@@ -63,14 +59,10 @@ class YosoAttention(QKVAttention):
         weights = yoso_matrix(q, k, self.tau, self.gradient, mask)
         norms = (weights @ v.to(weights.dtype)).norm(dim=-1, keepdim=True)
         matrix = (weights / norms.clamp(min=torch.finfo(norms.dtype).tiny)).to(v.dtype)
-        if not self.conv_kernel_size:
-            return matrix
-        n = x.shape[1]
-        taps = torch.eye(n, dtype=v.dtype, device=v.device).expand(len(x), self.heads, n, n)
-        return matrix + self.conv(without_padding(taps, mask))
+        return matrix if self.conv is None else matrix + self.conv(unit_values(q), mask)
 
     def operator_flops(self, n: int) -> int:
         """Two products; clamping, arccos and power, six an entry; three normalisations; the convolution."""
         normalisations = 3 * (3 * n * self.dim + self.heads * n)
-        convolution = (2 * self.conv_kernel_size + 1) * n * self.dim if self.conv_kernel_size else 0
+        convolution = 0 if self.conv is None else self.conv.flops(n, self.dim)
         return 4 * n * n * self.dim + 6 * self.heads * n * n + normalisations + convolution

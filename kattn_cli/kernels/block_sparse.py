@@ -27,12 +27,6 @@ def window_blocks(rows: int, before: int, after: int, first: int, device: torch.
     return torch.cat((torch.arange(first, device=device).expand(rows, -1), near), -1)
 
 
-def unit_values(q: Tensor) -> Tensor:
-    """One unit vector for each token, ``(B, H, N, N)``: with these for values, attention returns its weights."""
-    n = q.shape[-2]
-    return torch.eye(n, dtype=q.dtype, device=q.device).expand(*q.shape[:2], n, n)
-
-
 def block_sparse_attention_naive(
     q: Tensor,
     k: Tensor,

@@ -126,7 +126,7 @@ def test_attention_matrix_is_what_multiplies_the_values() -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(ValueError, match=r"^conv_kernel_size = 4 is even: it has no middle$"):
+    with pytest.raises(ValueError, match=r"^conv_kernel_size = 4 is even, and has no middle$"):
         NystromAttention(24, 3, seq_len=9, conv_kernel_size=4)
     with pytest.raises(ValueError, match="no causal form"):
         NystromAttention(24, 3, seq_len=9, causal=True)
