@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from kattn_cli.attention.mechanism import refuse_longer
 from kattn_cli.models.blocks import NORM_EPS, Block
 
 DecoderState = tuple[int, list[Any]]
@@ -50,6 +51,7 @@ class SequenceEncoder(nn.Module):
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """``mask``: ``(B, N)``, True where there is a token, or None for no padding; what stands there is not seen."""
         x = self.embed(inputs)
+        refuse_longer(x.shape[1], len(self.position))
         x = x + self.position[: x.shape[1]]
         for block in self.blocks:
             x = block(x, mask)
@@ -109,8 +111,7 @@ class Decoder(nn.Module):
 
     def _embed(self, tokens: Tensor, before: int) -> Tensor:
         after = before + tokens.shape[1]
-        if after > len(self.position):
-            raise ValueError(f"{after} tokens, and it was built for {len(self.position)}")
+        refuse_longer(after, len(self.position))
         return self.embed(tokens) + self.position[before:after]
 
     def _head(self, x: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from kattn_cli.attention.options import build_attention
 from kattn_cli.models.sequence import Decoder, SequenceEncoder, sinusoids
 
 DIM, HEADS, LENGTH, DEPTH = 24, 3, 9, 2
-CAUSAL = [name for name, cls in ATTENTIONS.items() if getattr(cls, "supports_causal", False)]
+CAUSAL = [name for name, cls in ATTENTIONS.items() if cls.supports_causal]
 DECODING = [name for name in CAUSAL if hasattr(ATTENTIONS[name], "decode")]
 CAUSAL_OPTIONS: dict[str, dict[str, Any]] = {"primal": {"projection": "data-independent"}}
 
@@ -102,3 +102,8 @@ def test_sinusoids_by_hand() -> None:
     expected = torch.stack((angles.sin(), angles.cos()), -1).flatten(1)
     torch.testing.assert_close(sinusoids(3, 4), expected)
     assert sinusoids(3, 5).shape == (3, 5)
+
+
+def test_longer_inputs_than_the_encoder_knows_are_refused() -> None:
+    with pytest.raises(ValueError, match="10 tokens, and it was built for 9"):
+        encoder("softmax", nn.Linear(3, DIM))(torch.zeros(1, 10, 3, dtype=torch.float64))
