@@ -73,12 +73,14 @@ class LongformerAttention(QKVAttention):
         """Outputs for the next tokens ``(B, n, C)``, and the last w/2 keys and values to give back with the next."""
         self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
+        half = self.window // 2
+        if state is None:
+            return self.proj(join_heads(self.operate(q, k, v, None))), _last(half, k, v)
         k, v = extend(state, k, v)
         position = torch.arange(k.shape[-2], device=x.device)
         allowed = within_window(position[-q.shape[-2] :, None], position, self.window, causal=True)
         out = F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
-        half = self.window // 2
-        return self.proj(join_heads(out)), (k[:, :, -half:], v[:, :, -half:])
+        return self.proj(join_heads(out)), _last(half, k, v)
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """The weights, ``(B, H, N, N)``; those of the global tokens are on values of their own."""
@@ -101,3 +103,8 @@ class LongformerAttention(QKVAttention):
         if g:
             count += flops.linear(n, self.dim, 3 * self.dim, self.qkv_global.bias is not None)
         return count
+
+
+def _last(count: int, k: Tensor, v: Tensor) -> KeyValueCache:
+    """Copies, so that a short state does not keep a long prompt."""
+    return k[:, :, -count:].clone(), v[:, :, -count:].clone()

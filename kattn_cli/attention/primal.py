@@ -23,6 +23,7 @@ from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_heads, split_projections
 from kattn_cli.attention.mechanism import AttentionMechanism, Card
 from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.precision import exact
 from kattn_cli.kernels.primal import (
     Convention,
     cosine_features,
@@ -43,8 +44,8 @@ class RunningSums(NamedTuple):
     """Σ q, ``(B, H, 1, d)``."""
     k: Tensor
     """Σ k, ``(B, H, 1, d)``."""
-    phi_k: Tensor | None
-    """Σ g(k), ``(B, H, 1, d)``, for the exp feature map."""
+    log_phi_k: Tensor | None
+    """log Σ g(k), ``(B, H, 1, d)``, for the exp feature map."""
 
 
 class Scores(NamedTuple):
@@ -134,12 +135,13 @@ class PrimalAttention(AttentionMechanism):
         self.require_causal()
         q, k = split_projections(self.qk(x), self.heads, 2)
         before = 0 if state is None else state.tokens
-        sum_q, sum_k = q.cumsum(-2), k.cumsum(-2)
+        sum_q, sum_k = exact(q).cumsum(-2), exact(k).cumsum(-2)
         if state is not None:
             sum_q, sum_k = sum_q + state.q, sum_k + state.k
         counts = torch.arange(before + 1, before + x.shape[1] + 1, device=x.device)[:, None]
-        phi_q, phi_k, sums = self._map(sum_q / counts, sum_k / counts, before=None if state is None else state.phi_k)
-        following = RunningSums(before + x.shape[1], sum_q[..., -1:, :], sum_k[..., -1:, :], sums)
+        mean_q, mean_k = ((total / counts).to(q.dtype) for total in (sum_q, sum_k))
+        phi_q, phi_k, sums = self._map(mean_q, mean_k, before=None if state is None else state.log_phi_k)
+        following = RunningSums(before + x.shape[1], sum_q[..., -1:, :].clone(), sum_k[..., -1:, :].clone(), sums)
         return self._project(phi_q, phi_k, None, None), following
 
     def _features(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -103,7 +103,9 @@ class ReformerAttention(AttentionMechanism):
             return projections + 4 * n * n * self.dim + flops.softmax(self.heads * n, n)
         hashing = flops.linear(n, self.dim, half_the_buckets, bias=False) + 2 * n * self.heads * half_the_buckets
         sorting = self.heads * n * math.ceil(math.log2(n + 1))
-        pairs = n * 2 * self.chunk
+        ends = 2 * half_the_buckets + 1 if self.causal else 1  # chunks that need not be full
+        chunks = (n + ends * (self.chunk - 1)) // self.chunk
+        pairs = chunks * 2 * self.chunk**2
         counting = 0 if self.convention == "reference" else 4 * self.hashes * self.heads * pairs
         attention = 4 * pairs * self.dim + flops.softmax(self.heads, pairs) + counting
         return projections + self.hashes * (hashing + sorting + attention)

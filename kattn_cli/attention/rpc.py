@@ -23,7 +23,7 @@ from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
 from kattn_cli.attention.mechanism import AttentionMechanism, Card
 from kattn_cli.kernels.masks import without_padding
-from kattn_cli.kernels.pap import Convention, Pursuit, pap, pap_steps
+from kattn_cli.kernels.pap import NORM_EPSILON, Convention, Pursuit, pap, pap_steps
 from kattn_cli.kernels.softmax import softmax_matrix
 
 
@@ -80,7 +80,7 @@ class RPCAttention(AttentionMechanism):
         q, k, v = self._qkv(x)
         steps = pap_steps(k, v, self.pursuit, q=q, mask=mask)
         norms = [without_padding(k - low - sparse, mask).norm(dim=(-2, -1)) for _, sparse, low in steps]
-        return torch.stack(norms) / without_padding(k, mask).norm(dim=(-2, -1))
+        return torch.stack(norms) / without_padding(k, mask).norm(dim=(-2, -1)).clamp(min=NORM_EPSILON)
 
     def flops(self, n: int) -> int:
         """Operations for one sample of ``n`` tokens: each iteration is an attention and 11 operations an entry."""

@@ -80,7 +80,7 @@ def flow_decode(q: Tensor, k: Tensor, v: Tensor, state: FlowState | None = None)
     sinks, sources, sums = flow_factors(q, k, causal=True, state=state)
     past = None if state is None else state.aggregate
     out, aggregate = linear_attention_decode(sinks, sources, v, past, normalise=False)
-    return out, FlowState(tuple(each[..., -1:, :] for each in sums), aggregate)
+    return out, FlowState(tuple(each[..., -1:, :].clone() for each in sums), aggregate)
 
 
 def flow_attention_naive(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, mask: Tensor | None = None) -> Tensor:

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.masks import without_padding
-from kattn_cli.kernels.precision import exact
+from kattn_cli.kernels.precision import exact, full_precision
 
 CHUNK = 128
 NORMALISER_EPSILON = 1e-12
@@ -38,6 +38,7 @@ def elu_features(z: Tensor) -> Tensor:
     return F.elu(exact(z)) + 1
 
 
+@full_precision
 def linear_attention_matrix(
     phi_q: Tensor,
     phi_k: Tensor,
@@ -70,6 +71,7 @@ def linear_attention_naive(
     return linear_attention_matrix(phi_q, phi_k, mask=mask, causal=causal, normalise=normalise) @ v
 
 
+@full_precision
 def linear_attention(
     phi_q: Tensor,
     phi_k: Tensor,
@@ -92,6 +94,7 @@ def linear_attention(
     return _output(phi_q @ sums, normalise).to(v.dtype)
 
 
+@full_precision
 def linear_attention_decode(
     phi_q: Tensor,
     phi_k: Tensor,

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kattn_cli.kernels.linear import linear_attention_naive
-from kattn_cli.kernels.precision import exact
+from kattn_cli.kernels.precision import exact, full_precision
 
 RELU_EPSILON = 1e-3
 REFERENCE_EPSILON = 1e-4
@@ -29,6 +29,7 @@ def orthogonal_gaussian(features: int, width: int) -> Tensor:
     return torch.cat(blocks)[:features] * torch.randn(features, width).norm(dim=-1, keepdim=True)
 
 
+@full_precision
 def log_features(x: Tensor, projection: Tensor) -> Tensor:
     """Logarithm of the positive features, Lemma 1, eq. 7: ``E exp(log φ(x)) · exp(log φ(y)) = exp(xᵀ y / √d)``."""
     x, projection = _scaled(x, projection)
@@ -45,6 +46,7 @@ def softmax_features(q: Tensor, k: Tensor, projection: Tensor) -> tuple[Tensor, 
     return (log_q - log_q.amax(-1, keepdim=True).detach()).exp(), (log_k - log_weight).exp(), log_weight
 
 
+@full_precision
 def relu_features(x: Tensor, projection: Tensor) -> Tensor:
     """``relu(ω x) + ε``: generalised attention, eq. 5 with f the ReLU, positive."""
     x, projection = _scaled(x, projection)
@@ -73,6 +75,7 @@ def _scaled(x: Tensor, projection: Tensor) -> tuple[Tensor, Tensor]:
     return x * x.shape[-1] ** -0.25, projection.to(x.dtype)
 
 
+@full_precision
 def _reference(x: Tensor, projection: Tensor, over: tuple[int, ...]) -> Tensor:
     x, projection = _scaled(x * x.shape[-1] ** -0.25, projection)
     projected = x @ projection.mT

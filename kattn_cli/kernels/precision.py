@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def exact_dtype(z: Tensor) -> torch.dtype:
@@ -22,3 +28,14 @@ def without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """Matrix products as exact as their factors."""
     available = torch.amp.is_autocast_available(device.type)
     return torch.autocast(device.type, enabled=False) if available else nullcontext()
+
+
+def full_precision(function: Callable[Concatenate[Tensor, P], R]) -> Callable[Concatenate[Tensor, P], R]:
+    """Run a function of a tensor, and others on its device, without autocast, which would halve its products."""
+
+    @wraps(function)
+    def wrapped(z: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with without_autocast(z.device):
+            return function(z, *args, **kwargs)
+
+    return wrapped

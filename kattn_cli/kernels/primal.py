@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.masks import token_counts, total, without_padding
-from kattn_cli.kernels.precision import exact, exact_dtype
+from kattn_cli.kernels.precision import exact, exact_dtype, full_precision
 
 Convention = Literal["paper", "reference"]
 
@@ -58,7 +58,7 @@ def primal_scores(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Tensor:
 
 def cosine_features(z: Tensor) -> Tensor:
     """``z / ‖z‖₂`` over the last axis."""
-    return F.normalize(z, dim=-1)
+    return F.normalize(exact(z), dim=-1).to(z.dtype)
 
 
 def exp_features_naive(
@@ -84,6 +84,7 @@ def exp_features_naive(
     return phi_q, phi_k
 
 
+@full_precision
 def exp_features(
     q: Tensor,
     k: Tensor,
@@ -92,18 +93,23 @@ def exp_features(
     mask: Tensor | None = None,
     before: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The same for all tokens at once, ``(B, H, N, p)`` each, with Σⱼ g(kⱼ) ``(B, H, 1, p)`` added to ``before``.
+    """The same for all tokens at once, ``(B, H, N, p)`` each, with ``log Σⱼ g(kⱼ)`` ``(B, H, 1, p)``.
 
-    In float32 or better: the exponentials leave half precision's range.
+    That sum goes on from ``before``. In logarithms, and in float32 or better: g leaves its range where q and k are
+    of ordinary size. ``D̂^{−1/2} g(k)`` does so only where ‖q‖² and ‖k‖² of a token are hundreds apart.
     """
     directions = directions.to(exact_dtype(q))
-    phi_q, phi_k = (torch.exp(exact(z) @ directions.T - exact(z).square().sum(-1, keepdim=True) / 2) for z in (q, k))
-    sums = total(without_padding(phi_k, mask), causal)
+    log_q, log_k = (exact(z) @ directions.T - exact(z).square().sum(-1, keepdim=True) / 2 for z in (q, k))
+    least = torch.finfo(log_k.dtype).min
+    there = log_k if mask is None else log_k.masked_fill(~mask[:, None, :, None], least)
+    sums = there.logcumsumexp(-2) if causal else there.logsumexp(-2, keepdim=True)
     if before is not None:
-        sums = sums + before
-    normaliser = (phi_q * sums).sum(-1, keepdim=True).clamp(min=torch.finfo(sums.dtype).tiny)  # D̂ (B, H, N, 1)
-    scale = normaliser.rsqrt()
-    return (scale * phi_q).to(q.dtype), (scale * phi_k).to(k.dtype), sums[..., -1:, :]
+        sums = torch.logaddexp(sums, before)
+    log_scale = -(log_q + sums).logsumexp(-1, keepdim=True) / 2  # log D̂^{−1/2} (B, H, N, 1)
+    if mask is not None:
+        log_scale = log_scale.masked_fill(~mask[:, None, :, None], 0)
+    phi_q, phi_k = ((log + log_scale).exp() for log in (log_q, log_k))
+    return phi_q.to(q.dtype), phi_k.to(k.dtype), sums[..., -1:, :].clone()
 
 
 def running_mean(z: Tensor, mask: Tensor | None = None) -> Tensor:

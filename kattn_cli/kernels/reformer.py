@@ -17,6 +17,8 @@ from torch import Tensor
 from kattn_cli.kernels.masks import visible
 from kattn_cli.kernels.precision import exact, exact_dtype
 
+HASHED_AT_ONCE = 1024
+"""Tokens whose rotations are kept at a time: all of them would be N² / m numbers."""
 ITSELF = -1e5
 """The score of a token with itself (Appendix A): it counts only where there is no other."""
 
@@ -26,8 +28,11 @@ def lsh_buckets(q: Tensor, rotations: Tensor, mask: Tensor | None = None) -> Ten
 
     ``rotations``: ``(H, R, d, buckets / 2)``. Returns ``(B, H, R, N)``.
     """
-    rotated = q.detach()[:, :, None] @ rotations
-    buckets = torch.cat((rotated, -rotated), -1).argmax(-1)
+    parts = []
+    for some in q.detach().split(HASHED_AT_ONCE, -2):
+        rotated = some[:, :, None] @ rotations
+        parts.append(torch.cat((rotated, -rotated), -1).argmax(-1))
+    buckets = torch.cat(parts, -1)
     return buckets if mask is None else buckets.masked_fill(~mask[:, None, None, :], 2 * rotations.shape[-1])
 
 
@@ -102,7 +107,9 @@ def lsh_attention(
     across_buckets: bool = False,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The same numbers from sorted chunks: time and memory grow with N · R · m. ``(B, H, N, d)`` throughout.
+    """The same numbers from sorted chunks, ``(B, H, N, d)`` throughout: time and memory grow with N · R · m.
+
+    But for the time of hashing, which grows with N² / m, since there are as many buckets as 2N / m.
 
     In each round the tokens stand sorted by bucket, then by position, in chunks of m = ``chunk``; a token sees those
     of its bucket in its own chunk and the one before (eq. 4, 5), and in all rounds together the union (eq. 6).

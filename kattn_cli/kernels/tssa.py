@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.masks import without_padding
-from kattn_cli.kernels.precision import exact
+from kattn_cli.kernels.precision import exact, full_precision
 
 Convention = Literal["paper", "reference"]
 SUM_EPSILON = 1e-8
@@ -45,6 +45,7 @@ def tssa_naive(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | No
     return -(w * membership[..., None] * (1 / (1 + second_moment)))  # eq. 11
 
 
+@full_precision
 def tssa(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = None) -> Tensor:
     """The same numbers with both token statistics as matrix products over one squared copy of ``w``.
 
@@ -98,6 +99,7 @@ def causal_tssa_naive(
     return out
 
 
+@full_precision
 def causal_tssa(
     w: Tensor,
     eta: Tensor,
@@ -120,7 +122,7 @@ def causal_tssa(
     mass = _cumulative(without_padding(membership, mask), None if past is None else past.mass)
     moment = _cumulative(membership * squared, None if past is None else past.moment)
     out = -(w_exact * membership / (1 + moment / (mass + SUM_EPSILON))).to(w.dtype)
-    return out, TokenStatistics(energy[..., -1:, :], mass[..., -1:, :], moment[..., -1:, :])
+    return out, TokenStatistics(*(sums[..., -1:, :].clone() for sums in (energy, mass, moment)))
 
 
 def _cumulative(terms: Tensor, before: Tensor | None) -> Tensor:

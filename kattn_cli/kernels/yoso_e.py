@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kattn_cli.kernels.precision import exact
+from kattn_cli.kernels.precision import exact, full_precision
 
 Gradient = Literal["exact", "lower-bound"]
 
@@ -47,6 +47,7 @@ class LowerBoundedCollision(torch.autograd.Function):
         return grad * probability * (ctx.tau / 2), None
 
 
+@full_precision
 def yoso_matrix(q: Tensor, k: Tensor, tau: int, gradient: Gradient = "exact", mask: Tensor | None = None) -> Tensor:
     """Expected collisions: ``(B, H, N, d)`` twice to ``(B, H, N, N)``, in float32 or better, 0 at padded keys."""
     cosines = exact(F.normalize(exact(q), dim=-1) @ F.normalize(exact(k), dim=-1).mT)
@@ -54,6 +55,7 @@ def yoso_matrix(q: Tensor, k: Tensor, tau: int, gradient: Gradient = "exact", ma
     return weights if mask is None else weights.masked_fill(~mask[:, None, None, :], 0)
 
 
+@full_precision
 def yoso(q: Tensor, k: Tensor, v: Tensor, tau: int, gradient: Gradient = "exact", mask: Tensor | None = None) -> Tensor:
     """Expected collisions times values, each token's output scaled to unit ℓ2 norm. ``(B, H, N, d)`` throughout."""
     weights = yoso_matrix(q, k, tau, gradient, mask)

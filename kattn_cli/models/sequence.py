@@ -50,6 +50,8 @@ class SequenceEncoder(nn.Module):
 
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """``mask``: ``(B, N)``, True where there is a token, or None for no padding; what stands there is not seen."""
+        if mask is not None and inputs.is_floating_point():
+            inputs = inputs.masked_fill(~mask[..., None], 0)  # often not a number there, which a product would spread
         x = self.embed(inputs)
         refuse_longer(x.shape[1], len(self.position))
         x = x + self.position[: x.shape[1]]

@@ -128,11 +128,17 @@ def test_samples_do_not_see_each_other(name: str, options: dict[str, Any]) -> No
 
 
 @each_variant
-def test_autocast_to_bfloat16(name: str, options: dict[str, Any]) -> None:
-    module = build(name, options, 9, torch.float32)
-    x = torch.randn(2, 9, 24)
-    with torch.autocast("cpu", torch.bfloat16):
-        assert module(x).isfinite().all()
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_autocast(name: str, options: dict[str, Any], dtype: torch.dtype) -> None:
+    """Finite outputs and gradients, beside a sample of padding alone too, and near those of float32."""
+    module = build(name, options, 13, torch.float32).eval()
+    x, mask = torch.randn(2, 13, 24), first_tokens(13, 13, 0)
+    with torch.autocast("cpu", dtype):
+        out = module(x, mask)
+    assert out.isfinite().all()
+    out.float().square().sum().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in module.parameters())
+    torch.testing.assert_close(out[0].float(), module(x, mask)[0], rtol=0.1, atol=0.1)
 
 
 @each_variant

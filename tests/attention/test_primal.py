@@ -189,6 +189,16 @@ def test_causal_form_that_would_sample_the_future_is_refused() -> None:
         PrimalAttention(24, 2, seq_len=16, causal=True)
 
 
+def test_decoding_sums_in_full_precision() -> None:
+    """In bfloat16 a sum of some hundred tokens would stop growing."""
+    module = PrimalAttention(24, 2, seq_len=1024, causal=True, projection="data-independent").bfloat16().eval()
+    x, state, outputs = (1 + torch.randn(1, 1024, 24)).bfloat16(), None, []
+    for token in x.split(1, 1):
+        out, state = module.decode(token, state)
+        outputs.append(out)
+    torch.testing.assert_close(torch.cat(outputs, 1), module(x), rtol=0, atol=0.01)
+
+
 def test_exp_features_make_rows_of_the_kernel_sum_as_remark_4_1_says() -> None:
     """``D̂^{−1} ⟨g(q_i), g(k_j)⟩`` sums to 1 over j; the scores carry D̂^{−1/2} of their own token each."""
     torch.manual_seed(0)

@@ -59,6 +59,19 @@ def test_exp_features_equal_naive(size: tuple[int, ...], causal: bool, masked: b
     )
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("deviation", [1.0, 1.5, 2.0])
+def test_exp_features_keep_their_range_in_float32(causal: bool, deviation: float) -> None:
+    """g alone would be zero from a deviation of 2 on, and the scores with it."""
+    q, k = (deviation * draw(1, 2, 33, 64) for _ in range(2))
+    directions = draw(64, 64)
+    expected = exp_features(q, k, directions, causal)
+    found = exp_features(q.float(), k.float(), directions.float(), causal)
+    assert expected[0].norm(dim=-1).max() > 1e-3
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one.double(), other, rtol=1e-2, atol=1e-2)
+
+
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("masked", [False, True])
 def test_running_mean_equals_a_loop(size: tuple[int, ...], masked: bool) -> None:

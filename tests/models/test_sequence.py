@@ -107,3 +107,15 @@ def test_sinusoids_by_hand() -> None:
 def test_longer_inputs_than_the_encoder_knows_are_refused() -> None:
     with pytest.raises(ValueError, match="10 tokens, and it was built for 9"):
         encoder("softmax", nn.Linear(3, DIM))(torch.zeros(1, 10, 3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_padding_that_is_not_a_number(name: str) -> None:
+    """As series of different lengths are often stored: neither logits nor gradients take it up."""
+    model = encoder(name, nn.Linear(3, DIM))
+    inputs, mask = torch.randn(2, LENGTH, 3, dtype=torch.float64), torch.arange(LENGTH) < torch.tensor([[LENGTH], [5]])
+    expected = model(inputs, mask)
+    logits = model(inputs.masked_fill(~mask[..., None], float("nan")), mask)
+    assert_equal(logits, expected)
+    logits.sum().backward()
+    assert all(p.grad is None or p.grad.isfinite().all() for p in model.parameters())
