@@ -18,7 +18,17 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 
 from kattn_cli.errors import RecipeError, did_you_mean
 from kattn_cli.recipe_faults import faults_of, report
-from kattn_cli.recipe_model import STRICT, Model, Tost, Vit, model_kind, size_faults, spell_out_preset
+from kattn_cli.recipe_model import (
+    STRICT,
+    Model,
+    TimmModel,
+    Tost,
+    Vit,
+    model_kind,
+    size_faults,
+    spell_out_preset,
+    timm_faults,
+)
 from kattn_cli.strict_yaml import Document, Fault, parse
 
 Check = Callable[[Mapping[str, Any]], Iterable[Fault]]
@@ -232,6 +242,8 @@ def _validate(document: Document) -> dict[str, Any]:
             sound[name] = adapter.validate_python(data[name])
         except ValidationError as error:
             document.faults += faults_of(error, (name,), kind)
+            if kind is TimmModel:
+                document.faults += timm_faults(data[name])
     return sound
 
 

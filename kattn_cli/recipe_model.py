@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from kattn_cli.errors import did_you_mean
 from kattn_cli.strict_yaml import Fault
 
 STRICT = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
@@ -118,3 +119,10 @@ def size_faults(model: Vit | Tost) -> Iterable[Fault]:
     elif model.dim % (narrowest := model.patch_size // 2):
         by = f"for patch_size {model.patch_size}, whose first convolution has dim / {narrowest} channels"
         yield Fault(("model", "dim"), f"must be a multiple of {narrowest} {by}, and {model.dim} is not")
+
+
+def timm_faults(given: Mapping[str, Any]) -> Iterable[Fault]:
+    """Sizes beside a name that is none of ours: a name of ours mistyped, or a model whose sizes come with its name."""
+    if (given.keys() & {*Vit.model_fields, *Tost.model_fields}) - {*TimmModel.model_fields}:
+        hint = did_you_mean(str(given.get("name")), ["vit", "tost", "xcit", *PRESETS])
+        yield Fault(("model", "name"), f"only vit, tost, xcit and their presets take sizes{hint}")

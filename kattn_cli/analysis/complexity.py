@@ -75,7 +75,7 @@ def forward_flops(module: nn.Module, n: int, dim: int) -> tuple[int, str]:
     """
     if hasattr(module, "flops"):
         return int(module.flops(n)), "formula"  # type: ignore[operator]
-    parameter = next(module.parameters())
+    like = next(module.parameters(), torch.zeros(()))
     with FlopCounterMode(display=False) as counter, torch.no_grad():
-        module(torch.zeros(1, n, dim, device=parameter.device, dtype=parameter.dtype))
+        module(torch.zeros(1, n, dim, device=like.device, dtype=like.dtype))
     return int(counter.get_total_flops()), "matrix products only"

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from torch import nn
 
 from kattn_cli.attention import attention_class
+from kattn_cli.attention.user_file import names_a_file, told
 from kattn_cli.errors import RecipeError
 from kattn_cli.recipe_faults import faults_of
 from kattn_cli.strict_yaml import Fault, KeyPath
@@ -36,16 +37,22 @@ def options_model(cls: type[nn.Module]) -> type[BaseModel]:
             continue
         default = ... if parameter.default is parameter.empty else parameter.default
         key = name.removesuffix("_")
-        fields[f"{key}_option"] = (hints.get(name, Any), Field(default, alias=key))
+        inferred = Any if default in (..., None) else type(default)
+        fields[f"{key}_option"] = (hints.get(name, inferred), Field(default, alias=key))
     return create_model(f"{cls.__name__}Options", __config__=_STRICT, **fields)
 
 
 def check_options(name: str, options: Mapping[str, Any], path: KeyPath) -> list[Fault]:
     """What is wrong with mechanism ``name`` and its ``options`` in a recipe, at ``path``."""
     try:
-        model = options_model(attention_class(name))
+        cls = attention_class(name)
     except RecipeError as error:
         return [Fault((*path, "name"), str(error))]
+    parameters = inspect.signature(cls.__init__).parameters
+    if missing := [key for key in ("seq_len", "causal") if key not in parameters]:
+        contract = "__init__(self, dim, heads, *, seq_len, causal=False, …)"
+        return [Fault((*path, "name"), f"must be built by {contract}; {name} takes no {' and no '.join(missing)}")]
+    model = options_model(cls)
     try:
         model.model_validate(dict(options))
     except ValidationError as error:
@@ -73,3 +80,7 @@ def build_attention(
         return cls(dim, heads, seq_len=seq_len, causal=causal, **arguments)
     except ValueError as error:
         raise RecipeError(f"attention {name}: {error}") from error
+    except Exception as error:
+        if not names_a_file(name):
+            raise
+        raise RecipeError(f"attention {name}: {told(error)}") from error

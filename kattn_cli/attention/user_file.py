@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import traceback
 from pathlib import Path
 
 from torch import nn
@@ -42,3 +43,9 @@ def load_class(name: str) -> type[nn.Module]:
     if attribute not in classes:
         raise RecipeError(f"{path} has no nn.Module named {attribute}{did_you_mean(attribute, classes)}")
     return classes[attribute]
+
+
+def told(error: Exception) -> str:
+    """An error of a user's code in one line, with the place in a file where it arose."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"

@@ -12,7 +12,7 @@ import torch
 
 from kattn_cli.attention import ATTENTIONS, attention_class
 from kattn_cli.attention.options import all_options, check_options
-from kattn_cli.attention.user_file import names_a_file
+from kattn_cli.attention.user_file import names_a_file, told
 from kattn_cli.data import DATASETS
 from kattn_cli.errors import RecipeError, did_you_mean
 from kattn_cli.models import attention_layers
@@ -109,9 +109,25 @@ def _refusals(recipe: Recipe) -> Iterable[Fault]:
     layers = attention_layers(recipe.model, _image_size(recipe.data))
     for path, mechanism in _mechanisms(recipe.attention):
         try:
-            layers.build(mechanism)
+            module = layers.build(mechanism)
         except RecipeError as error:
             yield Fault(path, str(error).removeprefix(f"attention {mechanism.name}: "))
+            continue
+        if names_a_file(mechanism.name):
+            yield from _forward_faults(path, module, (1, layers.seq_len, layers.dim))
+
+
+@torch.no_grad()
+def _forward_faults(path: KeyPath, module: torch.nn.Module, shape: tuple[int, int, int]) -> Iterable[Fault]:
+    """What a mechanism of the user's own does wrong with one sample."""
+    try:
+        out = module(torch.zeros(shape))
+    except Exception as error:
+        yield Fault(path, f"forward fails: {told(error)}")
+        return
+    if getattr(out, "shape", None) != shape:
+        found = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
+        yield Fault(path, f"forward must return x's shape, {shape}, not {found}")
 
 
 def _timm_faults(name: str, attention: Attention | None, size: int | None) -> Iterable[Fault]:

@@ -388,3 +388,49 @@ def test_resume_goes_on_with_the_same_run(tmp_path: Path) -> None:
     table = pd.read_csv(run / "metrics.csv")
     assert table["epoch"].tolist() == sorted(table["epoch"].tolist())
     assert not table.duplicated(["epoch", "split"]).any()
+
+
+MISTAKEN = """
+from torch import nn
+
+
+class Base(nn.Module):
+    def __init__(self, dim, heads, *, seq_len, causal=False, gain=1.0):
+        super().__init__()
+
+
+class Narrow(nn.Module):
+    def __init__(self, dim, heads):
+        super().__init__()
+
+
+class Mean(Base):
+    def forward(self, x):
+        return x.mean(1)
+
+
+class Failing(Base):
+    def forward(self, x):
+        return undefined
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Narrow", "takes no seq_len and no causal"),
+        ("Mean", "forward must return x's shape, (1, 4, 16), not (1, 16)"),
+        ("Failing", "forward fails: NameError: name 'undefined' is not defined (mine.py, line 22)"),
+        ("Mean attention.gain=loud", 'attention.gain  expected a number, not "loud"'),
+    ],
+)
+def test_mistakes_in_ones_own_attention_are_faults_of_the_recipe(
+    name: str, expected: str, tmp_path: Path, tiny_recipe: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(MISTAKEN)
+    overrides = f"attention={{name: '{mine}:{name.partition(' ')[0]}'}}", *name.split()[1:]
+    code, _, err = run_main(capfd, "train", tiny_recipe, *overrides, "--results", tmp_path / "results")
+    assert code == 2
+    assert expected in err
+    assert not (tmp_path / "results").exists()
