@@ -15,6 +15,10 @@ class RecipeError(KattnError):
     """A recipe that cannot be read, or that asks for something that does not exist."""
 
 
+class DataError(KattnError):
+    """A data set that is missing, damaged, or other than its recipe counts on."""
+
+
 class RunError(KattnError):
     """A run that does not exist or cannot be used."""
 

@@ -17,6 +17,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from kattn_cli.errors import RecipeError, did_you_mean
+from kattn_cli.recipe_data import Data
 from kattn_cli.recipe_faults import faults_of, report
 from kattn_cli.recipe_model import (
     STRICT,
@@ -29,6 +30,7 @@ from kattn_cli.recipe_model import (
     spell_out_preset,
     timm_faults,
 )
+from kattn_cli.recipe_train import Train, train_faults
 from kattn_cli.strict_yaml import Document, Fault, parse
 
 Check = Callable[[Mapping[str, Any]], Iterable[Fault]]
@@ -36,14 +38,6 @@ Check = Callable[[Mapping[str, Any]], Iterable[Fault]]
 
 Trial = Callable[["Recipe"], Iterable[Fault]]
 """Given a recipe in which no fault was found, tries what it asks for and yields the faults that shows."""
-
-
-class Data(BaseModel):
-    """The data set, and the size its images are resized to (bilinear), if any."""
-
-    model_config = STRICT
-    name: str = "digits"
-    image_size: Annotated[int, Field(ge=1, le=2048)] | None = None
 
 
 def _spelled_out(value: object) -> object:
@@ -91,26 +85,20 @@ class Attention(Mechanism):
         return chosen
 
 
-class Train(BaseModel):
-    """AdamW with a linear warm-up and a cosine to zero."""
-
-    model_config = STRICT
-    epochs: Annotated[int, Field(ge=1, le=100_000)] = 12
-    batch_size: Annotated[int, Field(ge=1, le=65_536)] = 32
-    lr: Annotated[float, Field(gt=0, le=10)] = 3e-3
-    weight_decay: Annotated[float, Field(ge=0, le=10)] = 0.05
-    warmup_epochs: Annotated[int, Field(ge=0)] = 1
-    label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1
-    clip_grad: Annotated[float, Field(gt=0)] | None = None
-    crop_padding: Annotated[int, Field(ge=0, le=64)] = 0
+Seed = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
 
 
 class Recipe(BaseModel):
-    """One experiment, complete: with the same recipe and machine, the same numbers."""
+    """One experiment, complete: with the same recipe and machine, the same numbers.
+
+    ``seeds`` trains one run for each; ``init_from`` is a run's folder or a file of weights to begin from.
+    """
 
     model_config = STRICT
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*)*$", max_length=120)]
-    seed: Annotated[int, Field(strict=True, ge=0, lt=2**32)] = 0
+    seed: Seed = 0
+    seeds: Annotated[list[Seed], Field(min_length=1)] | None = None
+    init_from: str | None = None
     data: Data = Data()
     model: Model = Vit()
     attention: Annotated[Attention, BeforeValidator(_spelled_out)]
@@ -254,5 +242,8 @@ def _contradictions(sections: Mapping[str, Any]) -> Iterable[Fault]:
         yield from size_faults(model)
         if attention:
             yield from layer_faults(attention, model.depth)
-    if train and train.warmup_epochs >= train.epochs > 1:
-        yield Fault(("train", "warmup_epochs"), f"must be less than train.epochs = {train.epochs}")
+    if train:
+        yield from train_faults(train)
+    seeds = sections.get("seeds")
+    if seeds and len(set(seeds)) < len(seeds):
+        yield Fault(("seeds",), "names a seed twice")

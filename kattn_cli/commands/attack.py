@@ -16,7 +16,7 @@ from kattn_cli.data import Split
 from kattn_cli.device import device_name
 from kattn_cli.provenance import provenance
 from kattn_cli.results import Run, replace_rows
-from kattn_cli.training.evaluate import batches, topk_correct
+from kattn_cli.training.evaluate import topk_correct
 from kattn_cli.training.seed import Stream, generator
 
 ATTACKS_CSV = "attacks.csv"
@@ -54,9 +54,7 @@ def attack_runs(
             opened = open_run(run, device, checkpoint)
             opened.model.requires_grad_(False)
             split = opened.data.splits["test"].first(limit).to(device)
-            with torch.no_grad():
-                logits = torch.cat([opened.model(images) for images, _ in batches(split, BATCH)])
-            clean = 100 * topk_correct(logits, split.labels, 1).double().mean().item()
+            clean = _clean_top1(opened, split)
             plan = [(name, epsilon) for name in attacks for epsilon in epsilons]
             task = bar.add_task(f"{run.label}/{run.seed}", total=len(plan), count="", note="")
             for number, (name, epsilon) in enumerate(plan, 1):
@@ -67,19 +65,26 @@ def attack_runs(
             run.add_measurement(record)
 
 
+@torch.no_grad()
+def _clean_top1(opened: OpenRun, split: Split) -> float:
+    correct = [topk_correct(opened.model(images), labels, 1) for images, labels in split.batches(BATCH)]
+    return 100 * torch.cat(correct).double().mean().item()
+
+
 def _measure(opened: OpenRun, name: str, split: Split, epsilon: float, seed: int) -> dict[str, Any]:
     attack = ATTACKS[name]
     started = time.perf_counter()
-    top1, top5 = 0, 0
-    for number, (images, labels) in enumerate(batches(split, BATCH)):
+    seen, top1, top5 = 0, 0, 0
+    for number, (images, labels) in enumerate(split.batches(BATCH)):
         draws = generator(seed, Stream.ATTACK, number)
         adversarial = attack.perturb(opened.model, images, labels, epsilon=epsilon, generator=draws)
         _check_bounds(name, adversarial, images, epsilon)
         with torch.no_grad():
             logits = opened.model(adversarial)
+        seen += len(labels)
         top1 += int(topk_correct(logits, labels, 1).sum())
         top5 += int(topk_correct(logits, labels, 5).sum())
-    return _row(name, attack, epsilon, seed, len(split), top1, top5, opened.checkpoint, time.perf_counter() - started)
+    return _row(name, attack, epsilon, seed, seen, top1, top5, opened.checkpoint, time.perf_counter() - started)
 
 
 def _row(

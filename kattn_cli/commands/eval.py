@@ -31,7 +31,7 @@ def evaluate_runs(runs: Sequence[Run], device: torch.device, checkpoint: str, sp
             result = evaluate(opened.model, opened.data.splits[split].to(device))
             low, high = wilson_interval(result.top1 / 100 * result.images, result.images)
             row = {
-                "split": split,
+                "split": opened.data.chosen_on if split == "validation" else split,
                 "severity": 0,
                 "images": result.images,
                 "top1": result.top1,

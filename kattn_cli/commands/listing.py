@@ -31,14 +31,9 @@ def _yaml(value: Any) -> str:
 
 
 def _data() -> Rows:
-    from kattn_cli.data import DATASETS
+    from kattn_cli.commands.data import data_rows
 
-    for name, source in DATASETS.items():
-        yield (
-            name,
-            source.description,
-            f"{source.classes} classes, {source.image_size} × {source.image_size} × {source.channels}",
-        )
+    yield from data_rows()
 
 
 def _models() -> Rows:
@@ -93,6 +88,7 @@ LISTS: dict[str, Callable[[], Rows]] = {
     "recipes": _recipes,
 }
 NOTES = {
+    "data": "kattn data check NAME says of each file whether it is there; kattn data fetch NAME downloads.",
     "models": "A preset's sizes can be changed: {name: tost_tiny, depth: 6}. Any other size and patch of timm's "
     "vision_transformer and deit works too, by its name there; weights: timm, or a file, begins from its weights.",
     "attention": "One's own: name: my_file.py:MyAttention",

@@ -14,8 +14,11 @@ from kattn_cli.data import ImageData, load_data
 from kattn_cli.errors import CheckpointError
 from kattn_cli.models import Classifier, build_model
 from kattn_cli.recipe import Recipe
+from kattn_cli.recipe_data import Data
 from kattn_cli.results import RECIPE, Run
 from kattn_cli.training.checkpoint import load_weights, weights_path
+
+_WHERE_DATA_LIES = {"root", "download", "workers", "max_corrupt"}
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,14 @@ class OpenRun:
     checkpoint: str
 
 
-_load_data = cache(load_data)
-
-
 def data_of(recipe: Recipe) -> ImageData:
     """The recipe's data set, loaded once a process."""
-    return _load_data(recipe.data.name, recipe.data.image_size)
+    return _load_data(recipe.data.model_dump_json())
+
+
+@cache
+def _load_data(section: str) -> ImageData:
+    return load_data(Data.model_validate_json(section))
 
 
 def build(recipe: Recipe, data: ImageData) -> Classifier:
@@ -52,7 +57,7 @@ def build(recipe: Recipe, data: ImageData) -> Classifier:
 
 def identity(recipe: Recipe) -> dict[str, Any]:
     """The sections of a recipe that decide what a checkpoint's numbers mean."""
-    return recipe.model_dump(include={"data", "model", "attention"})
+    return recipe.model_dump(include={"data", "model", "attention"}, exclude={"data": _WHERE_DATA_LIES})
 
 
 def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRun:
@@ -61,7 +66,7 @@ def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRu
     A run stopped in its first epoch has no best; its last is used, and that is said.
 
     Raises:
-        RecipeError, CheckpointError: if the recipe or the weights cannot be used, in one line.
+        RecipeError, DataError, CheckpointError: if the recipe, its data or the weights cannot be used, in one line.
     """
     recipe = recipes.load(run.folder / RECIPE, weights=False)
     if not weights_path(run.folder, checkpoint).exists() and weights_path(run.folder, "last").exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +14,41 @@ import torch
 from kattn_cli.attention import ATTENTIONS, attention_class
 from kattn_cli.attention.options import all_options, check_options
 from kattn_cli.attention.user_file import names_a_file, told
-from kattn_cli.data import DATASETS
+from kattn_cli.commands.data_section import data_faults, image_size, resolved
 from kattn_cli.errors import RecipeError, did_you_mean
 from kattn_cli.models import attention_layers
-from kattn_cli.models.pretrained import FILE_TYPES, TIMM
+from kattn_cli.models.initial import source_fault
+from kattn_cli.models.pretrained import TIMM
 from kattn_cli.models.vit import build_timm, timm_names
-from kattn_cli.recipe import Attention, Data, Mechanism, Recipe, layer_faults, load_recipe
+from kattn_cli.models.weights_file import FILE_TYPES
+from kattn_cli.recipe import Attention, Mechanism, Recipe, layer_faults, load_recipe
 from kattn_cli.recipe_model import PRESETS, Model, TimmModel, Vit
+from kattn_cli.recipe_train import Train
 from kattn_cli.strict_yaml import Fault, KeyPath
+from kattn_cli.training.randaugment import parse_policy
 
 
-def load(path: Path, overrides: Sequence[str] = (), *, weights: bool = True) -> Recipe:
+def load(path: Path, overrides: Sequence[str] = (), *, weights: bool = True, data: bool = True) -> Recipe:
     """The recipe at ``path``, with every fault found and every default written out.
 
     Args:
-        weights: whether the file of pretrained weights must be there, as it must for a training to begin.
+        weights: whether the weights to begin from must be there, as they must for a training to begin.
+        data: whether the files of the data set must be there.
 
     Raises:
         RecipeError: naming every fault.
     """
-    recipe = load_recipe(path, overrides, check=partial(component_faults, weights=weights), trial=_refusals)
+    recipe = load_recipe(path, overrides, check=partial(component_faults, weights=weights, there=data), trial=_refusals)
     spelled_out = {key: _complete(one) for key, one in recipe.attention.layers.items()}
     default = _complete(recipe.attention)
     attention = Attention(name=default.name, layers=spelled_out, **default.options)
-    return recipe.model_copy(update={"attention": attention, "model": _located(recipe.model)})
+    sections = {
+        "attention": attention,
+        "model": _located(recipe.model),
+        "data": resolved(recipe.data),
+        "init_from": recipe.init_from and str(_path(recipe.init_from)),
+    }
+    return recipe.model_copy(update=sections)
 
 
 def _complete(mechanism: Mechanism) -> Mechanism:
@@ -58,18 +70,20 @@ def _path(weights: str) -> Path:
     return Path(weights).expanduser().resolve()
 
 
-def component_faults(sections: Mapping[str, Any], weights: bool = True) -> Iterable[Fault]:
+def component_faults(sections: Mapping[str, Any], weights: bool = True, there: bool = True) -> Iterable[Fault]:
     """What the data, the model and the mechanisms themselves have to say against a recipe."""
-    data, model, attention = (sections.get(name) for name in ("data", "model", "attention"))
+    data, model, attention, train = (sections.get(name) for name in ("data", "model", "attention", "train"))
+    if train:
+        yield from _training_faults(train)
     if attention:
         for path, mechanism in _mechanisms(attention):
             yield from check_options(mechanism.name, mechanism.options, path)
+    if weights and sections.get("init_from"):
+        yield from _initial_faults(sections["init_from"], model)
     size = None
-    if data and data.name not in DATASETS:
-        hint = did_you_mean(data.name, DATASETS)
-        yield Fault(("data", "name"), f'expected one of {", ".join(DATASETS)}, not "{data.name}"{hint}')
-    elif data:
-        size = _image_size(data)
+    if data:
+        yield from data_faults(data, there)
+        size = image_size(data)
     if isinstance(model, TimmModel):
         yield from _timm_faults(model.name, attention, size)
         if weights and model.weights:
@@ -87,10 +101,6 @@ def _mechanisms(attention: Attention) -> Iterator[tuple[KeyPath, Mechanism]]:
         yield ("attention", "layers", key), exception
 
 
-def _image_size(data: Data) -> int:
-    return data.image_size or DATASETS[data.name].image_size
-
-
 def _causal_faults(attention: Attention) -> Iterable[Fault]:
     """Mechanisms without a causal form; names that do not exist are told elsewhere."""
     for path, mechanism in _mechanisms(attention):
@@ -106,7 +116,10 @@ def _causal_faults(attention: Attention) -> Iterable[Fault]:
 
 def _refusals(recipe: Recipe) -> Iterable[Fault]:
     """What a mechanism says only when it is built, such as of options that do not go together."""
-    layers = attention_layers(recipe.model, _image_size(recipe.data))
+    size = image_size(recipe.data)
+    if size is None:
+        return
+    layers = attention_layers(recipe.model, size)
     for path, mechanism in _mechanisms(recipe.attention):
         try:
             module = layers.build(mechanism)
@@ -152,6 +165,23 @@ def _timm_faults(name: str, attention: Attention | None, size: int | None) -> It
             ("data", "image_size"),
             f"must be a multiple of {patch}, the patch size of {name} (224, say), and {size} is not",
         )
+
+
+def _training_faults(train: Train) -> Iterable[Fault]:
+    if train.randaugment:
+        try:
+            parse_policy(train.randaugment)
+        except ValueError as error:
+            yield Fault(("train", "randaugment"), str(error))
+    if train.tensorboard and not find_spec("tensorboard"):
+        yield Fault(("train", "tensorboard"), "needs a package that is not installed: pip install 'kattn[tensorboard]'")
+
+
+def _initial_faults(init_from: str, model: Model | None) -> Iterable[Fault]:
+    if isinstance(model, TimmModel) and model.weights:
+        yield Fault(("init_from",), "and model.weights are both to begin from; give one of the two")
+    elif fault := source_fault(str(_path(init_from))):
+        yield Fault(("init_from",), fault)
 
 
 def _weights_faults(name: str, weights: str) -> Iterable[Fault]:

@@ -14,14 +14,13 @@ from kattn_cli.data import Split
 from kattn_cli.device import device_name
 from kattn_cli.provenance import provenance
 from kattn_cli.results import Run, write_rows
-from kattn_cli.training.evaluate import batches
 
 SPECTRUM_CSV = "spectrum.csv"
 BATCH = 64
 
 
 def spectra_of_runs(runs: Sequence[Run], *, device: torch.device, inputs: int, checkpoint: str) -> list[Run]:
-    """Write ``spectrum.csv`` into each run, over the first ``inputs`` validation images.
+    """Write ``spectrum.csv`` into each run, over the first ``inputs`` images of the split chosen on.
 
     Returns the runs that have at least one layer with an attention matrix.
     """
@@ -48,7 +47,9 @@ def _rows(opened: OpenRun, split: Split) -> list[dict[str, Any]]:
         which = ", ".join(map(str, without))
         console.print(f"{opened.run.folder}: no attention matrix in layer {which} ({kinds}); nothing to decompose")
     collected: dict[int, list[torch.Tensor]] = {layer: [] for layer in layers}
-    for images, _ in batches(split, BATCH):
+    seen = 0
+    for images, labels in split.batches(BATCH):
+        seen += len(labels)
         inputs = opened.model.attention_inputs(images)
         for layer in layers:
             collected[layer].append(singular_values(mechanisms[layer].attention_matrix(inputs[layer])))  # type: ignore[operator]
@@ -68,8 +69,8 @@ def _rows(opened: OpenRun, split: Split) -> list[dict[str, Any]]:
                         "cumulative_explained_variance": found.explained[head, index].item(),
                         "cumulative_explained_variance_std": found.explained_std[head, index].item(),
                         "layer_mechanism": type(mechanisms[layer]).__name__,
-                        "inputs": len(split),
-                        "split": "validation",
+                        "inputs": seen,
+                        "split": opened.data.chosen_on,
                         "checkpoint": opened.checkpoint,
                     }
                 )

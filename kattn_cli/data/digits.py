@@ -7,10 +7,14 @@ of every ten images the 1st goes to validation, the 5th and the 10th to the test
 
 from __future__ import annotations
 
-import torch
-from sklearn.datasets import load_digits
+from pathlib import Path
 
-from kattn_cli.data.images import Source, Split, SplitName
+import sklearn.datasets
+import torch
+
+from kattn_cli.data.dataset import DataSet, Facts, FileCheck
+from kattn_cli.data.images import MemorySplit, Split, SplitName
+from kattn_cli.recipe_data import Data
 
 _TURN: dict[SplitName, tuple[int, ...]] = {
     "train": (1, 2, 3, 5, 6, 7, 8),
@@ -19,17 +23,36 @@ _TURN: dict[SplitName, tuple[int, ...]] = {
 }
 
 
-def load() -> dict[SplitName, Split]:
-    """The three splits."""
-    bunch = load_digits()
-    images = torch.tensor(bunch.images / 16, dtype=torch.float32)[:, None]
-    labels = torch.tensor(bunch.target, dtype=torch.int64)
-    turn = torch.zeros_like(labels)
-    for label in range(10):
-        members = labels == label
-        turn[members] = torch.arange(int(members.sum())) % 10
-    chosen = {name: torch.isin(turn, torch.tensor(turns)) for name, turns in _TURN.items()}
-    return {name: Split(images[mask], labels[mask]) for name, mask in chosen.items()}
+class Digits(DataSet):
+    """See above; ``image_size`` other than 8 resizes."""
 
+    description = "1,797 handwritten digits, bundled with scikit-learn"
+    how_to_get = "it comes with scikit-learn: pip install scikit-learn"
 
-SOURCE = Source("1,797 handwritten digits, bundled with scikit-learn", 10, 1, 8, load)
+    def facts(self) -> Facts:
+        """See :class:`DataSet`."""
+        return Facts(classes=10, channels=1, image_size=8, own_validation=True)
+
+    def missing(self) -> str:
+        """Nothing ever is."""
+        return ""
+
+    def load(self, data: Data, image_size: int) -> dict[SplitName, Split]:
+        """The three splits."""
+        bunch = sklearn.datasets.load_digits()
+        images = torch.tensor(bunch.images / 16, dtype=torch.float32)[:, None]
+        labels = torch.tensor(bunch.target, dtype=torch.int64)
+        turn = torch.zeros_like(labels)
+        for label in range(10):
+            members = labels == label
+            turn[members] = torch.arange(int(members.sum())) % 10
+        chosen = {name: torch.isin(turn, torch.tensor(turns)) for name, turns in _TURN.items()}
+        return {name: MemorySplit(images[mask], labels[mask]) for name, mask in chosen.items()}
+
+    def files(self) -> list[FileCheck]:
+        """The one file inside scikit-learn."""
+        path = Path(sklearn.datasets.__file__).parent / "data" / "digits.csv.gz"
+        return [FileCheck(path, "no checksum known" if path.is_file() else "missing")]
+
+    def fetch(self) -> None:
+        """Nothing to do."""

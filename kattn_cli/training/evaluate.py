@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -28,12 +28,6 @@ class Evaluation:
     ece: float
 
 
-def batches(split: Split, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """The split in order, ``size`` images at a time."""
-    for start in range(0, len(split), size):
-        yield split.images[start : start + size], split.labels[start : start + size]
-
-
 def topk_correct(logits: Tensor, labels: Tensor, k: int) -> Tensor:
     """Per image, whether the label is among the ``k`` highest logits; ``(B,)`` bool."""
     k = min(k, logits.shape[-1])
@@ -41,21 +35,31 @@ def topk_correct(logits: Tensor, labels: Tensor, k: int) -> Tensor:
 
 
 @torch.no_grad()
-def evaluate(model: Classifier, split: Split, batch_size: int = EVAL_BATCH) -> Evaluation:
-    """Evaluate in ``eval`` mode; the model's mode is put back afterwards."""
+def evaluate(
+    model: Classifier, split: Split, batch_size: int = EVAL_BATCH, gather: Callable[[Tensor], Tensor] | None = None
+) -> Evaluation:
+    """Evaluate in ``eval`` mode; the model's mode is put back afterwards.
+
+    What counts are the images that the split yields, which leaves out those that cannot be read.
+
+    Args:
+        gather: joins ``(n, …)`` of several processes, each of which has a part of the images as its ``split``.
+    """
     training = model.training
     model.eval()
-    logits, auxiliary = [], 0.0
-    for images, labels in batches(split, batch_size):
+    logits, targets, auxiliary = [], [], []
+    for images, batch in split.batches(batch_size):
         logits.append(model(images).float())
-        auxiliary += auxiliary_loss(model).item() * len(labels)
+        targets.append(batch)
+        auxiliary.append(auxiliary_loss(model).double().expand(len(batch)))
     model.train(training)
-    scores = torch.cat(logits)
+    join = gather or (lambda rows: rows)
+    scores, labels, terms = (join(torch.cat(rows)) for rows in (logits, targets, auxiliary))
     return Evaluation(
-        images=len(split),
-        loss=F.cross_entropy(scores, split.labels).item(),
-        auxiliary_loss=auxiliary / len(split),
-        top1=100 * topk_correct(scores, split.labels, 1).double().mean().item(),
-        top5=100 * topk_correct(scores, split.labels, 5).double().mean().item(),
-        ece=expected_calibration_error(scores.softmax(-1).cpu().numpy(), split.labels.cpu().numpy()),
+        images=len(labels),
+        loss=F.cross_entropy(scores, labels).item(),
+        auxiliary_loss=terms.mean().item(),
+        top1=100 * topk_correct(scores, labels, 1).double().mean().item(),
+        top5=100 * topk_correct(scores, labels, 5).double().mean().item(),
+        ece=expected_calibration_error(scores.softmax(-1).cpu().numpy(), labels.cpu().numpy()),
     )

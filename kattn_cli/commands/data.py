@@ -1,0 +1,118 @@
+"""``kattn data``: which data sets there are, whether one is all there, and getting it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from kattn_cli.commands.data_section import option_faults_of, resolved
+from kattn_cli.console import console
+from kattn_cli.data import DATASETS, data_set
+from kattn_cli.data.dataset import DataSet, FileCheck
+from kattn_cli.errors import DataError, RecipeError, did_you_mean
+from kattn_cli.options import option_faults
+from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_faults import faults_of
+from kattn_cli.strict_yaml import Fault, parse
+
+USUAL_SIZE = 224
+BAD = ("missing", "wrong checksum")
+
+
+def data_rows() -> list[tuple[str, str, str, str]]:
+    """For each data set its name, what it is, its facts, and whether and where it is."""
+    return [(name, cls.description, _facts(cls), _where(cls)) for name, cls in DATASETS.items()]
+
+
+def _facts(cls: type[DataSet]) -> str:
+    if option_faults(cls, {}, ()):
+        return "as found"
+    try:
+        facts = cls().facts()
+    except DataError:
+        return "as found"
+    size = f"{facts.image_size} × {facts.image_size}" if facts.image_size else "sizes vary"
+    return f"{facts.classes} classes, {size} × {facts.channels}"
+
+
+def _where(cls: type[DataSet]) -> str:
+    if option_faults(cls, {}, ()):
+        return "where its options say"
+    source = cls()
+    if source.missing():
+        return f"not in {' or '.join(map(str, source.places()))}" if source.places() else "not here"
+    return f"in {source.places()[0]}" if source.places() else "here"
+
+
+def check_data(name: str, overrides: Sequence[str]) -> None:
+    """Print each file of a data set with its check, then how many images there are.
+
+    Raises:
+        RecipeError: if the name or an option is at fault.
+        DataError: if a file is missing or damaged, with how to get it.
+    """
+    data = section(name, overrides)
+    undecoded = {"in_memory": False} if "in_memory" in data.options else {}
+    source = data_set(data.model_copy(update=undecoded))
+    files = source.files()
+    _print_files(files)
+    bad = [check for check in files if check.status in BAD]
+    if missing := source.missing():
+        raise DataError(f"{name}: {missing.removeprefix('data.')}")
+    if bad:
+        count = "1 file is" if len(bad) == 1 else f"{len(bad)} files are"
+        raise DataError(f"{name}: {count} damaged; remove what is and get it again: {source.how_to_get}")
+    facts = source.facts()
+    splits = source.load(data, data.image_size or facts.image_size or USUAL_SIZE)
+    told = ", ".join(f"{split} {len(images):,}" for split, images in splits.items())
+    console.print(f"{name}: {told} images, {facts.classes} classes", markup=False)
+
+
+def fetch_data(name: str, overrides: Sequence[str]) -> None:
+    """Download what is missing of a data set.
+
+    Raises:
+        RecipeError: if the name or an option is at fault.
+        DataError: if it cannot be downloaded, or is damaged afterwards.
+    """
+    source = data_set(section(name, overrides))
+    if source.missing():
+        source.fetch()
+    check_data(name, overrides)
+
+
+def section(name: str, overrides: Sequence[str]) -> Data:
+    """The data section that ``name`` and ``key=value`` give, every option written out.
+
+    Raises:
+        RecipeError: naming every fault.
+    """
+    if name not in DATASETS:
+        raise RecipeError(f"{name}: expected one of {', '.join(DATASETS)}{did_you_mean(name, DATASETS)}")
+    given: dict[str, Any] = {"name": name}
+    faults: list[Fault] = []
+    for override in overrides:
+        key, equals, text = override.removeprefix("data.").partition("=")
+        value = parse(text)
+        if not equals:
+            faults.append(Fault((override,), "expected key=value, for example root=/data"))
+        faults += [Fault((key,), fault.message) for fault in value.faults]
+        given[key] = value.data
+    try:
+        data = Data.model_validate(given)
+    except ValidationError as error:
+        faults += faults_of(error, (), Data)
+    else:
+        faults += [Fault(fault.path[1:], fault.message) for fault in option_faults_of(data)]
+    if faults:
+        raise RecipeError("\n".join(f"{name}: {'.'.join(map(str, fault.path))} {fault.message}" for fault in faults))
+    return resolved(data)
+
+
+def _print_files(files: Sequence[FileCheck]) -> None:
+    for check in files:
+        size = f"{check.path.stat().st_size:,} bytes" if check.path.is_file() else ""
+        told = "  ".join(part for part in (str(check.path), check.status, size, check.detail) if part)
+        console.print(told, markup=False)

@@ -1,0 +1,103 @@
+"""What a data set must say of itself: one class, one file; its options are its constructor's keyword arguments."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from kattn_cli.data.images import Split, SplitName
+from kattn_cli.recipe_data import Data
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a data set before its images are read; ``image_size`` is None where images vary in size.
+
+    ``own_validation``: whether it comes with a validation split, so that nothing is held out of its training images.
+    """
+
+    classes: int
+    channels: int
+    image_size: int | None
+    own_validation: bool = False
+
+
+@dataclass(frozen=True)
+class FileCheck:
+    """One file of a data set: where it was looked for, and what was found.
+
+    ``status``: ``ok``, ``missing``, ``wrong checksum`` or ``no checksum known``; ``detail``: its sum or its content.
+    """
+
+    path: Path
+    status: str
+    detail: str = ""
+
+
+class DataSet(ABC):
+    """A data set, on disk or inside a package.
+
+    Subclasses take their own options as keyword arguments with defaults, typed as a recipe would give them;
+    ``root`` is a path, and with ``download`` :meth:`load` fetches what is missing.
+    """
+
+    description: ClassVar[str]
+    """One line: what it is, how many images and classes."""
+
+    how_to_get: ClassVar[str]
+    """One line: what a user without it does."""
+
+    any_channels: ClassVar[bool] = False
+    """Whether images can be given in the number of channels that a recipe asks for, whatever they have."""
+
+    path_options: ClassVar[tuple[str, ...]] = ("root",)
+    """The options that are paths, which a run keeps as absolute ones."""
+
+    @abstractmethod
+    def facts(self) -> Facts:
+        """Classes, channels and size.
+
+        Raises:
+            DataError: if that needs files which are not there, with the path that was looked at.
+        """
+
+    @abstractmethod
+    def missing(self) -> str:
+        """Empty if all is there; else one line: which path was looked at, and how to get the data.
+
+        A line that begins with an option's key, ``data.train: …``, is a fault of that option, any other of ``root``.
+        """
+
+    def places(self) -> list[Path]:
+        """The folder where it is; else those that are looked into, first the one that :meth:`fetch` fills.
+
+        None for what comes inside a package.
+        """
+        return []
+
+    @abstractmethod
+    def load(self, data: Data, image_size: int) -> dict[SplitName, Split]:
+        """``train`` and ``test``, and ``validation`` where the data set has a split of its own.
+
+        Raises:
+            DataError: if a file is missing or damaged, or more than ``data.max_corrupt`` images cannot be read.
+        """
+
+    @property
+    def corrupt(self) -> list[str]:
+        """``name (reason)`` of each image that could not be read since :meth:`load`."""
+        return []
+
+    @abstractmethod
+    def files(self) -> list[FileCheck]:
+        """Each file with its check, for ``kattn data check``."""
+
+    @abstractmethod
+    def fetch(self) -> None:
+        """Download it to where :meth:`load` looks.
+
+        Raises:
+            DataError: if it cannot be downloaded, with what to do instead.
+        """

@@ -1,0 +1,96 @@
+"""From the bytes of one image to its pixels, and what becomes of images that cannot be read."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from io import BytesIO
+from math import floor
+
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms.functional import center_crop, pil_to_tensor, resize
+
+from kattn_cli.errors import DataError
+
+_NAMED = 3
+
+
+class Unreadable(Exception):
+    """An image that cannot be used; its text is the reason."""
+
+
+def open_image(source: str | bytes, channels: int) -> Image.Image:
+    """The image of a file (its path) or of encoded bytes, as RGB, or as grey values where ``channels`` is 1.
+
+    Raises:
+        Unreadable: whatever ails it: no such file, not an image, cut short, broken, absurdly large.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="PIL")
+            with Image.open(BytesIO(source) if isinstance(source, bytes) else source) as image:
+                return image.convert("RGB" if channels == 3 else "L")
+    except UnidentifiedImageError:
+        raise Unreadable("not an image") from None
+    except Exception as error:  # PIL's decoders raise nearly anything on broken input
+        raise Unreadable(_in_one_line(error)) from error
+
+
+def _in_one_line(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split()) or type(error).__name__
+
+
+def as_uint8(image: Image.Image) -> Tensor:
+    """``(channels, height, width)`` in 0 … 255."""
+    return pil_to_tensor(image)
+
+
+@dataclass(frozen=True)
+class EvaluationView:
+    """The central ``crop_pct`` of an image, as timm and DeiT evaluate; ``(channels, image_size, image_size)`` uint8.
+
+    The short side becomes ⌊image_size / crop_pct⌋ (bicubic), and the centre is cut out. An image of image_size ×
+    image_size passes untouched where ``crop_pct`` is 1.
+    """
+
+    image_size: int
+    crop_pct: float
+
+    def __call__(self, image: Image.Image) -> Tensor:
+        """The view of one image."""
+        resized = resize(image, [floor(self.image_size / self.crop_pct)], InterpolationMode.BICUBIC)
+        return as_uint8(center_crop(resized, [self.image_size]))
+
+
+@dataclass
+class Corruption:
+    """The images of a data set that could not be read, each once, and how many are put up with."""
+
+    limit: int
+    found: dict[str, str] = field(default_factory=dict)
+    """Why, by the name of the image."""
+
+    def note(self, name: str, reason: str) -> None:
+        """Count an image, unless it was counted before.
+
+        Raises:
+            DataError: if there are now more than ``limit``.
+        """
+        self.found.setdefault(name, reason)
+        if len(self.found) > self.limit:
+            count = "1 image" if len(self.found) == 1 else f"{len(self.found)} images"
+            raise DataError(
+                f"{count} cannot be read, more than data.max_corrupt = {self.limit}: {self.told()}; "
+                "mend or remove them, or raise data.max_corrupt"
+            )
+
+    def lines(self) -> list[str]:
+        """``name (reason)`` of each."""
+        return [f"{name} ({reason})" for name, reason in self.found.items()]
+
+    def told(self) -> str:
+        """The first few in one line."""
+        return ", ".join(self.lines()[:_NAMED]) + (", …" if len(self.found) > _NAMED else "")

@@ -1,0 +1,51 @@
+"""Evaluation counts what a split yields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from kattn_cli.data import MemorySplit
+from kattn_cli.training.evaluate import evaluate
+
+
+class Fixed(nn.Module):
+    """Says class 1 of 3 with logits (0, 1, 0), whatever it sees."""
+
+    mean = torch.zeros(1)
+
+    def mechanisms(self) -> list[nn.Module]:
+        return []
+
+    def forward(self, x: Tensor) -> Tensor:
+        assert not self.training
+        return torch.tensor([0.0, 1.0, 0.0]).expand(len(x), 3)
+
+
+class Skipping(MemorySplit):
+    """As a split on disk whose image 2 cannot be read."""
+
+    def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        kept = torch.tensor([index for index in range(len(self)) if index != 2])
+        yield from self.subset(kept).batches(size)
+
+
+@pytest.fixture
+def split() -> MemorySplit:
+    return MemorySplit(torch.zeros(5, 1, 2, 2, dtype=torch.uint8), torch.tensor([1, 0, 1, 1, 2]))
+
+
+def test_by_hand(split: MemorySplit) -> None:
+    model = Fixed().train()
+    for whole, right in ((split, 3 / 5), (Skipping(split.images, split.labels), 2 / 4)):
+        result = evaluate(model, whole, batch_size=2)  # type: ignore[arg-type]
+        assert result.images == (5 if whole is split else 4)
+        assert result.top1 == pytest.approx(100 * right)
+        assert result.top5 == 100
+        total = torch.tensor([0.0, 1.0, 0.0]).logsumexp(0).item()
+        assert result.loss == pytest.approx(total - right, rel=1e-6)
+        assert result.ece == pytest.approx(abs(right - torch.tensor([0.0, 1.0, 0.0]).softmax(0)[1].item()), rel=1e-5)
+    assert model.training
