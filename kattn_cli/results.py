@@ -1,16 +1,20 @@
 """The run folder: recipe, manifest, CSV tables. Never imports torch.
 
 ``<results>/<recipe name>/<seed>/`` holds one run; a second run of the same name and seed gets ``<seed>-2``.
-Every file is written whole and then renamed, or appended row by row, so that a reader never sees a half.
+Every file is written whole and then renamed, or appended row by row and never read beyond the last whole row, so
+that a full disk or a killed process costs no more than what was being written.
 """
 
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
+import shutil
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -18,9 +22,11 @@ from typing import Any
 
 from kattn_cli.errors import RunError, did_you_mean
 from kattn_cli.provenance import now
+from kattn_cli.whole_file import faults_as, is_alive, replacing, start_of
 
 MANIFEST = "manifest.json"
 RECIPE = "recipe.yaml"
+LOCK = ".lock"
 Row = Mapping[str, Any]
 
 
@@ -35,13 +41,18 @@ class Run:
         """The manifest as it stands on disk.
 
         Raises:
-            RunError: if it is not there or not JSON.
+            RunError: if it is not there, not JSON, or not a run's.
         """
         path = self.folder / MANIFEST
         try:
-            return dict(json.loads(path.read_text(encoding="utf-8")))
+            manifest = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise RunError(f"{path}: cannot be read as a manifest ({error})") from None
+        wanted = {"name": str, "seed": int, "status": str}
+        have = manifest if isinstance(manifest, dict) else {}
+        if missing := [key for key, kind in wanted.items() if not isinstance(have.get(key), kind)]:
+            raise RunError(f"{path}: cannot be read as a manifest (it has no {' and no '.join(missing)})")
+        return have
 
     @property
     def name(self) -> str:
@@ -60,47 +71,84 @@ class Run:
 
     @property
     def status(self) -> str:
-        """``running``, ``finished``, ``interrupted``, ``failed``; ``died`` where its process is gone."""
-        manifest = self.manifest
-        status = str(manifest["status"])
-        if status == "running" and manifest.get("host") == socket.gethostname() and not _alive(manifest.get("pid")):
-            return "died"
-        return status
+        """``running``, ``finished``, ``interrupted``, ``failed``; ``died`` where its process is gone.
+
+        ``unreadable`` where the manifest cannot be read.
+        """
+        try:
+            manifest = self.manifest
+        except RunError:
+            return "unreadable"
+        status, process = str(manifest["status"]), manifest.get("pid")
+        here = manifest.get("host") == socket.gethostname()
+        gone = not isinstance(process, int) or not is_alive(process, manifest.get("pid_start"))
+        return "died" if status == "running" and here and gone else status
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Be the only process that trains this run, until the block is left or the process is gone, however it went.
+
+        A POSIX lock on ``.lock``, which stays in the folder: a child does not inherit it, NFS passes it on, and a
+        process must not take it twice. On a file system without locks, nobody is kept out.
+
+        Raises:
+            RunError: if another process holds it, or the folder cannot be written to.
+        """
+        path = self.folder / LOCK
+        with faults_as(RunError, path):
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            try:
+                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except (BlockingIOError, PermissionError):
+                holder = os.read(descriptor, 300).decode(errors="replace").strip() or "another process"
+                raise RunError(f"{self.folder}: is being trained by {holder}") from None
+            except OSError:
+                pass
+            with suppress(OSError):  # the lock counts, also on a full disk; who holds it is for people
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, f"process {os.getpid()} on host {socket.gethostname()}\n".encode())
+            yield
+        finally:
+            os.close(descriptor)
 
     def update(self, **changes: Any) -> None:
-        """Change keys of the manifest."""
+        """Change keys of the manifest.
+
+        Raises:
+            RunError: if it cannot be read or written; here and in what follows.
+        """
         write_text(self.folder / MANIFEST, json.dumps({**self.manifest, **changes}, indent=2) + "\n")
 
     def begin(self, **changes: Any) -> None:
         """Mark the run as running in this process."""
-        self.update(status="running", pid=os.getpid(), host=socket.gethostname(), end=None, **changes)
+        process = {"pid": os.getpid(), "pid_start": start_of(os.getpid()), "host": socket.gethostname()}
+        self.update(status="running", **process, end=None, **changes)
 
     def end(self, status: str, **changes: Any) -> None:
         """Mark the run as over."""
-        self.update(status=status, end=now(), pid=None, host=None, **changes)
+        self.update(status=status, end=now(), pid=None, pid_start=None, host=None, **changes)
+
+    def try_end(self, status: str, **changes: Any) -> bool:
+        """As :meth:`end`, for while an error is on its way that a full disk must not hide; returns whether it did.
+
+        If it did not, the manifest still says ``running``, which reads as ``died`` once this process is gone.
+        """
+        with suppress(RunError):
+            self.end(status, **changes)
+            return True
+        return False
 
     def add_measurement(self, record: Mapping[str, Any]) -> None:
         """Note in the manifest that a later command measured this run."""
         self.update(measurements=[*self.manifest.get("measurements", []), {**record, "end": now()}])
 
 
-def _alive(pid: object) -> bool:
-    if not isinstance(pid, int):
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
 def create_run(results: Path, name: str, seed: int, recipe_yaml: str, manifest: Row) -> Run:
     """A new folder that no other run shares, with its recipe and manifest.
 
     Raises:
-        RunError: if the folder cannot be made.
+        RunError: if the folder or its files cannot be made; neither is left behind.
     """
     parent = results / name
     attempt = 1
@@ -116,15 +164,29 @@ def create_run(results: Path, name: str, seed: int, recipe_yaml: str, manifest: 
             attempt += 1
         except OSError as error:
             raise RunError(f"{folder}: cannot be made: {error.strerror}") from None
-    write_text(folder / RECIPE, recipe_yaml)
-    write_text(folder / MANIFEST, json.dumps({"name": name, "seed": seed, **manifest}, indent=2) + "\n")
+    try:
+        write_text(folder / RECIPE, recipe_yaml)
+        write_text(folder / MANIFEST, json.dumps({"name": name, "seed": seed, **manifest}, indent=2) + "\n")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     return Run(folder)
 
 
-def all_runs(results: Path) -> list[Run]:
-    """Every run below ``results``, oldest first."""
-    runs = [Run(path.parent) for path in sorted(results.rglob(MANIFEST))]
-    return sorted(runs, key=lambda run: (str(run.manifest.get("start")), str(run.folder)))
+def all_runs(results: Path, *, unreadable: bool = False) -> list[Run]:
+    """Every run below ``results``, oldest first; ``unreadable``: with those whose manifest cannot be read, before all.
+
+    One broken manifest is no reason not to see the other runs.
+    """
+    starts: dict[Run, str] = {}
+    for path in sorted(results.rglob(MANIFEST)):
+        run = Run(path.parent)
+        try:
+            starts[run] = str(run.manifest.get("start"))
+        except RunError:
+            if unreadable:
+                starts[run] = ""
+    return sorted(starts, key=lambda run: (starts[run], str(run.folder)))
 
 
 def find_runs(results: Path, references: Sequence[str]) -> list[Run]:
@@ -172,46 +234,132 @@ def _newest_of_each(runs: Sequence[Run]) -> list[Run]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write ``text`` whole: to a neighbour first, then renamed into place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    neighbour = path.with_name(f".{path.name}.{os.getpid()}")
-    neighbour.write_text(text, encoding="utf-8")
-    os.replace(neighbour, path)
+    """Write ``text`` whole, and let it take the file's name when it is on disk.
+
+    Raises:
+        RunError: if it cannot be written; what was there before stays.
+    """
+    with faults_as(RunError, path), replacing(path) as neighbour:
+        neighbour.write_text(text, encoding="utf-8", newline="")
 
 
 def append_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Add rows to a CSV, with a header where it is new."""
+    """Add rows to a CSV, with a header where it is new; half a row at its end is cut off first.
+
+    The columns are the file's. Where it lacks some (a file of an earlier version), it is written anew with the columns
+    of both; where the rows lack some, they stay empty.
+
+    Raises:
+        RunError: if they cannot be written; the file is then as it was, without the half row.
+    """
+    if not rows:
+        return
+    with faults_as(RunError, path):
+        table = _whole_lines(path)
+    there = next(_records(path, table), [])
+    columns = _columns([dict.fromkeys(there), *rows])
+    if there and columns != there:
+        write_rows(path, [*read_rows(path), *rows])
+        return
+    lines = "".join(_csv_lines(columns, rows, header=not there))
+    with faults_as(RunError, path):
+        _append(path, len(table.encode()), lines.encode())
+
+
+def _append(path: Path, length: int, data: bytes) -> None:
+    """Cut the file to ``length``, then add ``data`` or nothing of it."""
     fresh = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
-        if fresh:
-            writer.writeheader()
-        writer.writerows(rows)
+    with path.open("ab", buffering=0) as file:
+        try:
+            if os.fstat(file.fileno()).st_size > length:
+                file.truncate(length)
+            while data:
+                data = data[file.write(data) :]
+            os.fsync(file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                file.truncate(length)
+            if fresh:
+                path.unlink(missing_ok=True)
+            raise
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Write a CSV whole."""
-    lines = [_csv_line(rows[0])] if rows else []
-    lines += [_csv_line(row.values()) for row in rows]
-    write_text(path, "".join(lines))
+    """Write a CSV whole, with every column that one of the rows has.
+
+    Raises:
+        RunError: if it cannot be written; what was there before stays.
+    """
+    write_text(path, "".join(_csv_lines(_columns(rows), rows, header=True)) if rows else "")
 
 
-def _csv_line(values: Iterable[Any]) -> str:
-    buffer = StringIO()
-    csv.writer(buffer).writerow(values)
-    return buffer.getvalue()
+def _columns(rows: Iterable[Row]) -> list[str]:
+    return list(dict.fromkeys(column for row in rows for column in row))
+
+
+def _csv_lines(columns: Sequence[str], rows: Sequence[Row], *, header: bool) -> Iterator[str]:
+    """One line a row, also where a value has several, so that a row that was cut off can be told."""
+    for row in [dict(zip(columns, columns, strict=True)), *rows] if header else rows:
+        buffer = StringIO()
+        values = [row.get(column, "") for column in columns]
+        csv.writer(buffer).writerow([" ".join(one.splitlines()) if isinstance(one, str) else one for one in values])
+        yield buffer.getvalue()
+
+
+def whole_rows(path: Path) -> str:
+    """A CSV's text without the half row that a killed process may have left at its end; empty where there is no file.
+
+    Raises:
+        RunError: if it cannot be read.
+    """
+    try:
+        return _whole_lines(path)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _whole_lines(path: Path) -> str:
+    """A last row without its line break, or with fewer fields than the header, was cut off."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        data = file.read(os.fstat(file.fileno()).st_size)
+    try:
+        text = data[: data.rfind(b"\n") + 1].decode()
+    except UnicodeDecodeError as error:
+        raise RunError(f"{path}: cannot be read as a table ({error})") from None
+    header, last = text.partition("\n")[0], text[:-1].rpartition("\n")[2]
+    quoted = '"' in header or '"' in last
+    return text if quoted or last.count(",") >= header.count(",") else text[: -len(last) - 1]
+
+
+def _records(path: Path, text: str) -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(StringIO(text, newline=""))
+    except csv.Error as error:
+        raise RunError(f"{path}: cannot be read as a table ({error})") from None
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV as text; none where there is no file."""
-    if not path.exists():
-        return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    """The rows of a CSV as text; none where there is no file. Half a row at its end is left out.
+
+    Raises:
+        RunError: if it cannot be read, or has a row that does not fit its header.
+    """
+    records = [record for record in _records(path, whole_rows(path)) if record]
+    for number, record in enumerate(records, 1):
+        if len(record) != len(records[0]):
+            have = f"row {number} has {len(record)} fields, and the header {len(records[0])}"
+            raise RunError(f"{path}: {have}; mend or remove that row")
+    return [dict(zip(records[0], record, strict=True)) for record in records[1:]]
 
 
 def replace_rows(path: Path, rows: Sequence[Row], key: Sequence[str]) -> None:
-    """Add rows to a CSV; rows already there with the same ``key`` columns give way."""
+    """Add rows to a CSV; rows already there with the same ``key`` columns give way.
+
+    Raises:
+        RunError: if they cannot be written; what was there before stays.
+    """
     fresh = {tuple(str(row[column]) for column in key) for row in rows}
     kept = [row for row in read_rows(path) if tuple(row.get(column) for column in key) not in fresh]
     write_rows(path, [*kept, *rows])

@@ -1,23 +1,45 @@
-"""Checkpoints: weights as safetensors, and the state that resuming needs; written whole or not at all."""
+"""Checkpoints: weights as safetensors, and the state that resuming needs; the one before the last is kept too.
+
+A file is written whole or not at all. ``best.safetensors`` becomes ``best.previous.safetensors`` when a new one takes
+its name, and is used in its place should that be missing, cut short or damaged: the weights carry a checksum (CRC-32)
+in their header, the state one of each record, as every zip file does.
+"""
 
 from __future__ import annotations
 
+import io
 import json
 import os
-from collections.abc import Callable
+import re
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 
 from kattn_cli.errors import CheckpointError
+from kattn_cli.whole_file import faults_as, replacing
 
 FOLDER = "checkpoints"
 STATE = "resume.pt"
 _RECIPE_KEY = "recipe"
+_CHECKSUM_KEY = "crc32"
+_DOS_FOLDER = 0x10
+"""The attribute of a zip's record with which torch.load reads nothing and returns whatever is in memory."""
+
+OnDamage = Callable[[str], object]
+"""Is told, in one line, which checkpoint cannot be used and which step's is used instead."""
+T = TypeVar("T")
+
+
+class _Damage(Exception):
+    """What is wrong with a file, as the end of a sentence."""
 
 
 def weights_path(run: Path, which: str) -> Path:
@@ -25,30 +47,231 @@ def weights_path(run: Path, which: str) -> Path:
     return run / FOLDER / f"{which}.safetensors"
 
 
-def save_weights(path: Path, model: nn.Module, recipe: dict[str, Any], **metadata: Any) -> None:
-    """Write the weights, with the recipe's model, attention and data sections in the file's header."""
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
-    header = {_RECIPE_KEY: json.dumps(recipe), **{key: str(value) for key, value in metadata.items()}}
-    _write_whole(path, lambda neighbour: save_file(tensors, neighbour, metadata=header))
+def previous_path(path: Path) -> Path:
+    """Where the checkpoint is kept that was at ``path`` before the newest."""
+    return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
-def load_weights(path: Path, model: nn.Module, recipe: dict[str, Any]) -> dict[str, str]:
-    """Load weights written by :func:`save_weights` into ``model``; returns the file's metadata.
+def has_weights(run: Path, which: str) -> bool:
+    """Whether there are ``best`` or ``last`` weights, if only the previous ones."""
+    path = weights_path(run, which)
+    return path.is_file() or previous_path(path).is_file()
+
+
+def has_state(run: Path) -> bool:
+    """Whether there is a state to resume from, if only the previous one."""
+    path = run / FOLDER / STATE
+    return path.is_file() or previous_path(path).is_file()
+
+
+def save_weights(
+    path: Path, weights: nn.Module | Mapping[str, Tensor], recipe: dict[str, Any], **metadata: Any
+) -> None:
+    """Write the weights, with the recipe's model, attention and data sections in the file's header.
 
     Raises:
-        CheckpointError: if the file is missing, cut short, made by another recipe, or does not fit.
+        CheckpointError: if they cannot be written; what was there before stays.
     """
-    if not path.is_file():
+    named = weights.state_dict() if isinstance(weights, nn.Module) else weights
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in named.items()}
+    header = {_RECIPE_KEY: json.dumps(recipe), **{key: str(value) for key, value in metadata.items()}}
+    header[_CHECKSUM_KEY] = _checksum(tensors, header)
+    keep = previous_path(path) if _looks_whole(path) else None
+    with faults_as(CheckpointError, path), replacing(path, keep) as neighbour:
+        try:
+            save_file(tensors, neighbour, metadata=header)
+        except SafetensorError as error:
+            raise _fault_in(error) or error from None
+        with suppress(OSError):  # safetensors 0.8 lets only its owner read a file; the folder says who may
+            neighbour.chmod(neighbour.parent.stat().st_mode & 0o666)
+
+
+def load_weights(
+    path: Path, model: nn.Module, recipe: dict[str, Any], on_damage: OnDamage | None = None
+) -> dict[str, str]:
+    """Load weights written by :func:`save_weights` into ``model``; returns the metadata of the file used.
+
+    Where ``path`` is missing, cut short or damaged, the weights before it are used and ``on_damage`` is told.
+
+    Raises:
+        CheckpointError: if neither can be used, or the file was made by another recipe, or does not fit.
+    """
+    if not path.is_file() and not previous_path(path).is_file():
         raise CheckpointError(f"{path}: there is no such checkpoint")
+    used, (tensors, metadata) = _newest_usable(path, _read_weights, lambda read: read[1].get("step"), on_damage)
+    if _RECIPE_KEY in metadata:
+        _same_recipe(used, json.loads(metadata[_RECIPE_KEY]), recipe)
+    _fits(used, tensors, model.state_dict())
+    model.load_state_dict(tensors)
+    return metadata
+
+
+def save_state(run: Path, state: dict[str, Any]) -> None:
+    """Write all that resuming needs: weights, optimizer, step (``state["progress"]["step"]``), sums of the epoch.
+
+    Raises:
+        CheckpointError: if it cannot be written; what was there before stays.
+    """
+    path = run / FOLDER / STATE
+    keep = previous_path(path) if _looks_whole(path) else None
+    with faults_as(CheckpointError, path), replacing(path, keep) as neighbour, _File(neighbour, "wb") as file:
+        try:
+            torch.save(state, file)
+        except RuntimeError as error:
+            raise file.fault or error from None
+
+
+def load_state(run: Path, on_damage: OnDamage | None = None) -> dict[str, Any]:
+    """What :func:`save_state` wrote last; if that is missing or damaged, the one before it, and ``on_damage`` is told.
+
+    Raises:
+        CheckpointError: if neither can be read.
+    """
+    if not has_state(run):
+        raise CheckpointError(f"{run}: has no state to resume from")
+    return _newest_usable(run / FOLDER / STATE, _read_state, _step_of, on_damage)[1]
+
+
+def _newest_usable(
+    path: Path, read: Callable[[Path], T], step_of: Callable[[T], object], on_damage: OnDamage | None
+) -> tuple[Path, T]:
+    """The file used, and what is in it."""
+    try:
+        return path, read(path)
+    except _Damage as error:
+        damage = error
+    before = previous_path(path)
+    try:
+        found = read(before)
+    except _Damage as error:
+        also = f"; the one before it, {before.name}, {error}" if before.exists() else ""
+        raise CheckpointError(f"{path}: {damage}{also}") from None
+    if on_damage:
+        run = path.parent.parent if path.parent.name == FOLDER else path.parent
+        which = "best" if path.stem == "best" else "last"
+        step = str(step_of(found))
+        at = f", step {int(step):,}" if step.isdecimal() else ""
+        on_damage(f"{run}: the {which} checkpoint {damage}; using the one before it{at}.")
+    return before, found
+
+
+def _step_of(state: dict[str, Any]) -> object:
+    progress = state.get("progress")
+    return progress.get("step") if isinstance(progress, dict) else None
+
+
+def _read_state(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise _Damage("is missing")
+    size = _size(path.stat().st_size)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            folders = [one.filename for one in archive.infolist() if one.external_attr & _DOS_FOLDER]
+            if record := archive.testzip() or next(iter(folders), None):
+                raise _Damage(f"is damaged ({size}, in {record})")
+        return dict(torch.load(path, map_location="cpu", weights_only=True))
+    except OSError as error:
+        raise _Damage(f"cannot be read ({error.strerror or error})") from None
+    except (_Damage, MemoryError):
+        raise
+    except Exception as error:  # zipfile, pickle and torch each have several
+        raise _Damage(f"is cut short or damaged ({size}, {type(error).__name__})") from None
+
+
+def _read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    if not path.is_file():
+        raise _Damage("is missing")
     try:
         with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
+            metadata = dict(file.metadata() or {})
         tensors = load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{path}: {_damage(path, error)}") from None
-    if _RECIPE_KEY in metadata:
-        _same_recipe(path, json.loads(metadata[_RECIPE_KEY]), recipe)
-    wanted = model.state_dict()
+        json.loads(metadata.get(_RECIPE_KEY, "{}"))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise _Damage(_what_is_wrong(path, error)) from None
+    rest = {key: value for key, value in metadata.items() if key != _CHECKSUM_KEY}
+    if _CHECKSUM_KEY in metadata and metadata[_CHECKSUM_KEY] != _checksum(tensors, rest):
+        raise _Damage("is damaged (its checksum is another)")
+    return tensors, metadata
+
+
+def _checksum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
+    """CRC-32 of names, shapes, types, bytes and metadata, as eight hexadecimal digits."""
+    crc = zlib.crc32(json.dumps(metadata, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        crc = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), crc)
+        crc = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, crc)
+    return f"{crc:08x}"
+
+
+def _looks_whole(path: Path) -> bool:
+    """At a glance: a file that is cut short is not worth keeping as the previous one."""
+    try:
+        if path.suffix == ".pt":
+            return zipfile.is_zipfile(path)
+        have, whole = _lengths(path)
+    except (OSError, ValueError):
+        return False
+    return have == whole
+
+
+def _lengths(path: Path) -> tuple[int, int]:
+    """Bytes that a safetensors file has, and that it should have by its header; ValueError if it has no header."""
+    have = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if length > have:
+            raise ValueError("no header")
+        header = json.loads(file.read(length))
+    try:
+        ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
+        return have, 8 + length + max(ends, default=0)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise ValueError("no header") from error
+
+
+def _what_is_wrong(path: Path, error: Exception) -> str:
+    """How much of the file is there, where its header still says how long it should be."""
+    if isinstance(error, OSError):
+        return f"cannot be read ({error.strerror or error})"
+    try:
+        have, whole = _lengths(path)
+    except (OSError, ValueError):
+        return f"is not a safetensors file ({error})"
+    if have >= whole:
+        return f"is damaged ({error})"
+    shown = (_size(have), _size(whole))
+    of = f"{shown[0]} of {shown[1]}" if have >= 1e6 and shown[0] != shown[1] else f"{have:,} of {whole:,} bytes"
+    return f"is cut short ({of})"
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count:,} bytes"
+
+
+class _File(io.FileIO):
+    """Remembers the system's fault, which torch.save's C++ writer turns into a RuntimeError of its own."""
+
+    fault: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        view = memoryview(data).cast("B")
+        done = 0
+        try:
+            while done < len(view):
+                done += super().write(view[done:]) or 0
+        except OSError as fault:
+            self.fault = fault
+            raise
+        return done
+
+
+def _fault_in(error: SafetensorError) -> OSError | None:
+    """The system's fault that the text of ``error`` speaks of, as safetensors 0.4 or later writes it."""
+    number = re.search(r"(?:os error |code: )(\d+)", str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
+
+
+def _fits(path: Path, tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
     if missing := [name for name in wanted if name not in tensors]:
         raise CheckpointError(f"{path}: does not fit the recipe: {_some(missing)} missing")
     if extra := [name for name in tensors if name not in wanted]:
@@ -57,55 +280,6 @@ def load_weights(path: Path, model: nn.Module, recipe: dict[str, Any]) -> dict[s
         if tensor.shape != tensors[name].shape:
             have, want = tuple(tensors[name].shape), tuple(tensor.shape)
             raise CheckpointError(f"{path}: does not fit the recipe: {name} is {have}, the model's is {want}")
-    model.load_state_dict(tensors)
-    return metadata
-
-
-def save_state(run: Path, state: dict[str, Any]) -> None:
-    """Write all that resuming needs: weights, optimizer, step, sums of the epoch so far."""
-    _write_whole(run / FOLDER / STATE, lambda neighbour: torch.save(state, neighbour))
-
-
-def load_state(run: Path) -> dict[str, Any]:
-    """What :func:`save_state` wrote.
-
-    Raises:
-        CheckpointError: if it is missing or cannot be read.
-    """
-    path = run / FOLDER / STATE
-    if not path.is_file():
-        raise CheckpointError(f"{run}: has no state to resume from")
-    try:
-        return dict(torch.load(path, map_location="cpu", weights_only=True))
-    except Exception as error:
-        raise CheckpointError(f"{path}: cannot be read ({type(error).__name__}); it is cut short or damaged") from None
-
-
-def _write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    neighbour = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        write(neighbour)
-        with neighbour.open("rb") as file:
-            os.fsync(file.fileno())
-        os.replace(neighbour, path)
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        neighbour.unlink(missing_ok=True)
-
-
-def _damage(path: Path, error: Exception) -> str:
-    """How much of the file is there, where its header still says how long it should be."""
-    data = path.read_bytes()
-    length = int.from_bytes(data[:8], "little")
-    try:
-        header = json.loads(data[8 : 8 + length])
-        offsets = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return f"is not a safetensors file ({error})"
-    whole = 8 + length + max(offsets, default=0)
-    return f"is cut short ({len(data):,} of {whole:,} bytes)" if len(data) < whole else f"is damaged ({error})"
 
 
 def _same_recipe(path: Path, made_by: dict[str, Any], recipe: dict[str, Any]) -> None:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import resource
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
 from kattn_cli.errors import CheckpointError
 from kattn_cli.training.checkpoint import (
     STATE,
+    has_state,
+    has_weights,
     load_state,
     load_weights,
     save_state,
@@ -96,10 +105,301 @@ def test_state(tmp_path: Path) -> None:
     assert load_state(tmp_path)["step"] == 3
     path = tmp_path / "checkpoints" / STATE
     path.write_bytes(path.read_bytes()[:-30])
-    with pytest.raises(CheckpointError, match="is cut short or damaged"):
+    with pytest.raises(CheckpointError, match=r"resume\.pt: is cut short or damaged \(1,\d+ bytes, BadZipFile\)$"):
         load_state(tmp_path)
     with pytest.raises(CheckpointError, match="has no state to resume from"):
         load_state(tmp_path / "elsewhere")
+    assert has_state(tmp_path)
+    assert not has_state(tmp_path / "elsewhere")
+
+
+def filled(step: int, size: int = 40) -> nn.Linear:
+    """A layer whose every number is ``step``."""
+    layer = nn.Linear(size, size)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.fill_(step)
+    return layer
+
+
+def save(run: Path, step: int) -> None:
+    layer = filled(step)
+    save_weights(weights_path(run, "last"), layer.state_dict(), RECIPE, step=step)
+    save_state(run, {"model": layer.state_dict(), "progress": {"step": step}})
+
+
+def loaded(run: Path) -> tuple[list[int], list[str]]:
+    """The steps of state and weights that load, and what was said."""
+    notes: list[str] = []
+    state = load_state(run, notes.append)
+    layer = filled(0)
+    metadata = load_weights(weights_path(run, "last"), layer, RECIPE, notes.append)
+    steps = [state["progress"]["step"], int(metadata["step"])]
+    for tensors, step in zip((state["model"], layer.state_dict()), steps, strict=True):
+        assert all(torch.all(tensor == step) for tensor in tensors.values())
+    return steps, notes
+
+
+FILES = (STATE, "last.safetensors")
+
+
+def test_the_one_before_is_used(tmp_path: Path) -> None:
+    for step in (3000, 4000, 5000):
+        save(tmp_path, step)
+    folder = tmp_path / "checkpoints"
+    assert {path.name for path in folder.iterdir()} == {*FILES, "resume.previous.pt", "last.previous.safetensors"}
+    assert loaded(tmp_path) == ([5000, 5000], [])
+    sizes = [(folder / name).stat().st_size for name in FILES]
+    for name, size in zip(FILES, sizes, strict=True):
+        os.truncate(folder / name, size - 700)
+    until = "using the one before it, step 4,000."
+    how = [
+        f"is cut short or damaged ({sizes[0] - 700:,} bytes, BadZipFile)",
+        f"is cut short ({sizes[1] - 700:,} of {sizes[1]:,} bytes)",
+    ]
+    assert loaded(tmp_path) == ([4000, 4000], [f"{tmp_path}: the last checkpoint {one}; {until}" for one in how])
+    for name in FILES:
+        (folder / name).unlink()
+    missing = f"{tmp_path}: the last checkpoint is missing; {until}"
+    assert loaded(tmp_path) == ([4000, 4000], [missing, missing])
+    assert has_state(tmp_path)
+    assert has_weights(tmp_path, "last")
+    assert not has_weights(tmp_path, "best")
+
+
+def test_a_damaged_one_never_replaces_the_one_before(tmp_path: Path) -> None:
+    for step in (1, 2):
+        save(tmp_path, step)
+    for name in FILES:
+        (tmp_path / "checkpoints" / name).write_bytes(b"half")
+    save(tmp_path, 3)
+    for name in FILES:
+        (tmp_path / "checkpoints" / name).write_bytes(b"half")
+    assert loaded(tmp_path)[0] == [1, 1]
+
+
+def test_neither_is_usable(tmp_path: Path) -> None:
+    for step in (1, 2):
+        save(tmp_path, step)
+    for path in (tmp_path / "checkpoints").iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(CheckpointError) as caught:
+        load_state(tmp_path)
+    path = tmp_path / "checkpoints" / STATE
+    how = "is cut short or damaged (0 bytes, BadZipFile)"
+    assert str(caught.value) == f"{path}: {how}; the one before it, resume.previous.pt, {how}"
+    text = refused(weights_path(tmp_path, "last"), nn.Linear(40, 40))
+    assert "last.safetensors: is not a safetensors file" in text
+    assert "; the one before it, last.previous.safetensors, is not a safetensors file" in text
+
+
+def test_another_recipe_is_no_damage(tmp_path: Path) -> None:
+    for step in (1, 2):
+        save(tmp_path, step)
+    notes: list[str] = []
+    with pytest.raises(CheckpointError, match=r"another recipe: model\.dim was 8 and is 9"):
+        load_weights(weights_path(tmp_path, "last"), filled(0), {**RECIPE, "model": {"dim": 9}}, notes.append)
+    assert notes == []
+
+
+def test_sizes_in_megabytes(tmp_path: Path) -> None:
+    for step in (1, 4000):
+        save_weights(weights_path(tmp_path, "best"), filled(step, 800), RECIPE, step=step)
+    path = weights_path(tmp_path, "best")
+    os.truncate(path, 2_000_000)
+    notes: list[str] = []
+    load_weights(path, filled(0, 800), RECIPE, notes.append)
+    assert notes == [
+        f"{tmp_path}: the best checkpoint is cut short (2.0 MB of 2.6 MB); using the one before it, step 1."
+    ]
+
+
+def flipped(path: Path, bits: Iterable[int]) -> Iterator[None]:
+    """``path`` with one bit of it changed, for each of ``bits`` (or as many as it has)."""
+    whole = path.read_bytes()
+    for bit in bits:
+        if bit >= 8 * len(whole):
+            break
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        yield
+
+
+SOME_BITS = range(0, 10**9, 43)
+"""Every 43rd: all of them were tried once and take minutes."""
+
+
+def test_flipped_bits_of_a_state(tmp_path: Path) -> None:
+    """Are noticed, or lie where they change nothing, as in the padding."""
+    save_state(tmp_path, {"model": filled(2, 4).state_dict()})
+    noticed = []
+    for _ in flipped(tmp_path / "checkpoints" / STATE, SOME_BITS):
+        try:
+            state = load_state(tmp_path)
+        except CheckpointError:
+            noticed.append(True)
+        else:
+            noticed.append(False)
+            assert [torch.all(tensor == 2) for tensor in state["model"].values()] == [True, True]
+    assert sum(noticed) > 0.5 * len(noticed)
+
+
+def test_a_record_that_claims_to_be_a_folder(tmp_path: Path) -> None:
+    """torch reads nothing of it, and says nothing."""
+    save_state(tmp_path, {"model": filled(2).state_dict()})
+    path = tmp_path / "checkpoints" / STATE
+    data = bytearray(path.read_bytes())
+    data[data.rindex(b"archive/data/0") - 8] ^= 0x10
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match=r"is damaged \([\d,]+ bytes, in archive/data/0\)"):
+        load_state(tmp_path)
+
+
+def test_flipped_bits_of_weights(tmp_path: Path) -> None:
+    path = weights_path(tmp_path, "last")
+    save_weights(path, filled(2, 4), RECIPE)
+    noticed = []
+    for _ in flipped(path, SOME_BITS):
+        layer = filled(0, 4)
+        try:
+            load_weights(path, layer, RECIPE)
+        except CheckpointError:
+            noticed.append(True)
+        else:
+            noticed.append(False)
+            assert [torch.all(tensor == 2) for tensor in layer.parameters()] == [True, True]
+    assert sum(noticed) > 0.95 * len(noticed)
+
+
+def test_weights_without_a_checksum(saved: Path) -> None:
+    """As an earlier version wrote them."""
+    save_file(load_file(saved), saved, metadata={"step": "5"})
+    assert load_weights(saved, nn.Linear(3, 2), RECIPE) == {"step": "5"}
+    save_file(load_file(saved), saved, metadata={"recipe": "{"})
+    assert "last.safetensors: is damaged (Expecting property name" in refused(saved, nn.Linear(3, 2))
+
+
+def test_types_and_shapes_of_all_kinds(tmp_path: Path) -> None:
+    model = nn.Module()
+    kinds = [torch.float16, torch.bfloat16, torch.float64, torch.int64, torch.uint8, torch.bool]
+    for k, kind in enumerate(kinds):
+        model.register_buffer(f"b{k}", torch.ones(2, 3).to(kind))
+    model.register_buffer("scalar", torch.tensor(3.0))
+    model.register_buffer("empty", torch.zeros(0, 4))
+    model.register_buffer("transposed", torch.arange(6.0).reshape(2, 3).T)
+    path = weights_path(tmp_path, "last")
+    save_weights(path, model, RECIPE)
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    load_weights(path, model, RECIPE)
+    assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
+
+
+def test_others_may_read_what_the_folder_lets_them(saved: Path) -> None:
+    assert saved.stat().st_mode & 0o777 == saved.parent.stat().st_mode & 0o666
+
+
+def test_a_full_disk_keeps_both(tmp_path: Path) -> None:
+    for step in (1, 2):
+        save(tmp_path, step)
+    folder = tmp_path / "checkpoints"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    layer = filled(3, 200)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(CheckpointError) as of_weights:
+            save_weights(weights_path(tmp_path, "last"), layer, RECIPE, step=3)
+        with pytest.raises(CheckpointError) as of_state:
+            save_state(tmp_path, {"model": layer.state_dict(), "progress": {"step": 3}})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert str(of_weights.value) == f"{folder / 'last.safetensors'}: cannot be written: File too large"
+    assert str(of_state.value) == f"{folder / STATE}: cannot be written: File too large"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert loaded(tmp_path) == ([2, 2], [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error while serializing: I/O error: No space left on device (os error 28)",
+        'Error while serializing: IoError(Os { code: 28, kind: StorageFull, message: "No space left on device" })',
+    ],
+)
+def test_words_of_safetensors(text: str, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise SafetensorError(text)
+
+    monkeypatch.setattr("kattn_cli.training.checkpoint.save_file", fail)
+    with pytest.raises(CheckpointError) as caught:
+        save_weights(saved, nn.Linear(3, 2), RECIPE)
+    assert str(caught.value) == f"{saved}: cannot be written: No space left on device"
+
+
+def test_a_mistake_in_the_state_is_no_fault_of_the_disk(tmp_path: Path) -> None:
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        save_state(tmp_path, {"hook": lambda: None})
+    assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+KILLED = """
+import os, random, signal, sys, time
+from pathlib import Path
+import torch
+from kattn_cli.results import append_rows, read_rows
+from kattn_cli.training.checkpoint import load_state, load_weights, save_state, save_weights, weights_path
+torch.set_num_threads(1)
+run, recipe = Path(sys.argv[1]), {}
+path, table = weights_path(run, "last"), run / "metrics.csv"
+
+def train(step):
+    os.fsync = lambda descriptor: None
+    while True:
+        step += 1
+        model = {"w": torch.full((300, 300), float(step))}
+        append_rows(table, [{"step": step, "split": split, "top1": step / 3} for split in ("train", "validation")])
+        save_weights(path, model, recipe, step=step)
+        save_state(run, {"model": model, "progress": {"step": step}})
+
+def fail(note):
+    raise SystemExit(note)
+
+random.seed(0)
+step = 0
+for attempt in range(11):
+    child = os.fork()
+    if not child:
+        train(step)
+    began = time.monotonic()
+    while not (run / "checkpoints" / "resume.pt").exists() and time.monotonic() < began + 20:
+        time.sleep(0.01)
+    time.sleep(random.uniform(0.02, 0.12))
+    os.kill(child, signal.SIGKILL)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    before = step
+    step = load_state(run, fail)["progress"]["step"]
+    weights = torch.nn.ParameterDict({"w": torch.zeros(300, 300)})
+    at = int(load_weights(path, weights, recipe, fail)["step"])
+    assert at in (step, step + 1), (at, step)
+    assert torch.all(weights["w"] == at)
+    rows = read_rows(table)
+    last = int(rows[-1]["step"])
+    assert last in (at, at + 1), (last, at)
+    assert all(float(row["top1"]) == int(row["step"]) / 3 for row in rows)
+    print(before, step, at, last, len(rows), sorted(os.listdir(run / "checkpoints")))
+"""
+
+
+def test_killed_at_any_moment(tmp_path: Path) -> None:
+    """Whatever was being written, the state, weights and rows there are can be used, and none is lost."""
+    command = [sys.executable, "-c", KILLED, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert len(lines) == 11
+    assert int(lines[-1].split()[1]) >= 3
+    assert len(list(tmp_path.glob("checkpoints/.*"))) <= 2
 
 
 def test_write_that_fails_keeps_the_old_file(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,113 @@
+"""Files that are whole or not there at all, whatever fills up or dies meanwhile. Never imports torch.
+
+What is being written lies in a folder of its own beside the file, ``.<name>.<host>.<process>``, and takes the file's
+name when all of it is on disk. One that a killed process left is removed when the file is written again.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from kattn_cli.errors import KattnError
+
+STALE_SECONDS = 3600.0
+"""After which what another host was writing counts as given up; on this host its process is asked for."""
+
+
+@contextmanager
+def faults_as(error: type[KattnError], path: Path) -> Iterator[None]:
+    """Turn the system's faults into ``error``: ``<path>: cannot be written: No space left on device``."""
+    try:
+        yield
+    except OSError as fault:
+        raise error(f"{path}: cannot be written: {fault.strerror or fault}") from None
+
+
+@contextmanager
+def replacing(path: Path, keep: Path | None = None) -> Iterator[Path]:
+    """Where to write what takes the name ``path`` at the end of the block; after an error, ``path`` is as it was.
+
+    The file that had the name until then is called ``keep`` afterwards, if that is given. At every instant at least
+    one of the two names means a whole file, once there was one.
+
+    Raises:
+        OSError: if it cannot be written, or not made to stay.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_stale(path)
+    folder = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
+    folder.mkdir()
+    try:
+        new = folder / path.name
+        yield new
+        _to_disk(new)
+        if keep is not None and path.exists():
+            _replace_and_keep(new, path, keep)
+        else:
+            os.replace(new, path)
+        with suppress(OSError):  # some network file systems do not know this of folders
+            _to_disk(path.parent)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _replace_and_keep(new: Path, path: Path, keep: Path) -> None:
+    """``keep`` gives way last, so that it is there should ``path`` turn out to be damaged."""
+    old = new.with_name("old")
+    try:
+        os.link(path, old)
+    except OSError:  # a file system without hard links
+        os.replace(path, keep)
+        os.replace(new, path)
+    else:
+        os.replace(new, path)
+        os.replace(old, keep)
+
+
+def _to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _remove_stale(path: Path) -> None:
+    prefix = f".{path.name}."
+    for left in path.parent.glob(f"{glob.escape(prefix)}*"):
+        host, _, process = left.name.removeprefix(prefix).rpartition(".")
+        if not process.isdecimal():
+            continue
+        own = host == socket.gethostname() and (int(process) == os.getpid() or not is_alive(int(process)))
+        with suppress(OSError):
+            if own or time.time() - left.stat().st_mtime > STALE_SECONDS:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+
+
+def is_alive(process: int, start: str | None = None) -> bool:
+    """Whether this host has a process of that number, begun at ``start`` (:func:`start_of`) where that is known.
+
+    After a restart, of a container above all, another process may have the number.
+    """
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return start is None or start_of(process) in (start, None)
+
+
+def start_of(process: int) -> str | None:
+    """When a process began, in clock ticks since the machine did; None where the system does not tell."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return None
