@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from timm.layers import set_reentrant_ckpt
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 
@@ -40,6 +41,14 @@ class Classifier(nn.Module):
     def mechanisms(self) -> list[nn.Module]:
         """The attention module of each layer."""
         return [block.get_submodule("attn") for block in self.backbone.blocks]
+
+    def set_grad_checkpointing(self, enabled: bool) -> None:
+        """Trade time for memory: keep only what enters each block, and compute the rest again for the backward pass.
+
+        Loss, gradients and auxiliary losses stay the same; dropout and stochastic depth draw the same numbers twice.
+        """
+        set_reentrant_ckpt(False)  # timm's other way loses the gradients of auxiliary losses
+        self.backbone.set_grad_checkpointing(enabled)
 
     def attention_inputs(self, images: Tensor) -> list[Tensor]:
         """What the attention of each layer receives for ``images``, ``(B, N, C)`` each."""

@@ -13,6 +13,7 @@ import torch
 from timm.layers import trunc_normal_
 from timm.models.xcit import PositionalEncodingFourier, conv3x3
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from kattn_cli.attention.class_attention import ClassAttention
 from kattn_cli.models.blocks import NORM_EPS, Block, ClassBlock, FeedForward
@@ -61,6 +62,7 @@ class TokenStatisticsTransformer(nn.Module):
         )
         self.norm = nn.LayerNorm(dim, eps=NORM_EPS)
         self.head = nn.Linear(dim, classes)
+        self.grad_checkpointing = False
         trunc_normal_(self.cls_token, std=0.02)
         self.apply(_initialise)
 
@@ -68,11 +70,18 @@ class TokenStatisticsTransformer(nn.Module):
         grid = self.patch_embed(images)
         x = (grid + self.pos_embed(1, *grid.shape[-2:])).flatten(2).mT
         for block in self.blocks:
-            x = block(x)
+            x = self._run(block, x)
         x = torch.cat((self.cls_token.expand(len(x), -1, -1), x), 1)
         for block in self.cls_blocks:
-            x = block(x)
+            x = self._run(block, x)
         return self.head(self.norm(x)[:, 0])
+
+    def set_grad_checkpointing(self, enable: bool = True) -> None:
+        """Keep only what enters each block, and compute the rest again for the backward pass; as timm's models."""
+        self.grad_checkpointing = enable
+
+    def _run(self, block: nn.Module, x: Tensor) -> Tensor:
+        return checkpoint(block, x, use_reentrant=False) if self.grad_checkpointing else block(x)
 
 
 def conv_stem(channels: int, dim: int, patch_size: int) -> nn.Sequential:

@@ -57,7 +57,7 @@ def test_train_begins_from_weights_and_says_so(
     run = folder / "results" / "tuned" / "0"
     weights = json.loads((run / "manifest.json").read_text())["weights"]
     assert weights["source"] == str(folder / "w.pth")
-    assert weights["in_part"]["blocks.0.attn.kv.weight"] == "kv"
+    assert weights["in_part"]["blocks.0.attn.kv.weight"] == "k, v of attn.qkv"
     assert len(weights["copied"]) == 68
     assert f"weights: {folder / 'w.pth'}" in (run / "recipe.yaml").read_text()
     before, after = torch.load("w.pth"), load_file(run / "checkpoints" / "last.safetensors")

@@ -17,6 +17,7 @@ from kattn_cli.data import load_data
 from kattn_cli.models import Classifier, auxiliary_loss, build_model
 from kattn_cli.models.vit import build_timm, replace_attention
 from kattn_cli.recipe import Attention, Mechanism
+from kattn_cli.recipe_data import Data
 from kattn_cli.recipe_model import PRESETS, Model, TimmModel, Tost, Vit
 
 DEIT_TINY = TimmModel(name="deit_tiny_patch16_224")
@@ -193,7 +194,7 @@ def test_ksvd_terms_of_several_layers_equal_the_authors() -> None:
 def test_size_of_the_ksvd_term_that_the_readme_states() -> None:
     """Primal. DeiT-tiny at initialisation, 197 tokens, s = 32: J ≈ 3·10³ as printed, below 1 as the authors ran it."""
     torch.manual_seed(0)
-    images = load_data("digits", 224).splits["train"].images[:2]
+    images, _ = next(load_data(Data(image_size=224)).splits["train"].batches(2))
     objectives = {}
     for convention in ("paper", "reference"):
         attention = Attention.model_validate({"name": "primal", "s": 32, "convention": convention})

@@ -1,0 +1,139 @@
+"""Begin a model from the weights of a run, or of a file: fine-tuning.
+
+What has other sizes is resized where that means something: the position code of another grid, patches of another
+size, images of other channels. A head of other classes, and what is bound to the number of tokens, stay as built.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import torch
+from timm.layers import resample_abs_pos_embed, resample_patch_embed
+from timm.models.vision_transformer import VisionTransformer
+from torch import Tensor
+
+from kattn_cli.errors import CheckpointError
+from kattn_cli.kernels.precision import exact
+from kattn_cli.models import Backbone, Classifier
+from kattn_cli.models.matching import Match, match, show, take_over
+from kattn_cli.models.transfer import Transfer
+from kattn_cli.models.weights_file import FILE_TYPES, Tensors, read_tensors
+
+CHECKPOINTS = ("checkpoints/best.safetensors", "checkpoints/last.safetensors")
+"""Of a run's folder, the first that is there."""
+
+_OURS = "backbone."
+_POSITIONS = "pos_embed"
+_CONVOLUTIONS = ("patch_embed.proj.weight", "patch_embed.0.0.weight")
+"""The first of timm's vision transformer, and of our convolutional stem."""
+
+
+def initialise_from(model: Classifier, source: str) -> Transfer:
+    """Begin ``model`` from ``source``.
+
+    Args:
+        source: a run's folder, whose best checkpoint is taken, or else its last; or a file of weights, with names as
+            a run's checkpoints have them or as timm has them.
+
+    Raises:
+        CheckpointError: if there is no such thing, it cannot be read, or it is of another architecture. ``model`` is
+            then as before.
+    """
+    if fault := source_fault(source):
+        raise CheckpointError(f"init_from: {fault}")
+    file = _file(source)
+    state = {key.removeprefix(_OURS): tensor for key, tensor in read_tensors(file).items()}
+    ours = model.backbone.state_dict()
+    fitted = _fitted(model.backbone, ours, state)
+    matches = match(ours, fitted)
+    _require_same_architecture(file, ours, fitted, matches)
+    return take_over(model.backbone, matches, str(file), fitted, originals=state)
+
+
+def source_fault(source: str) -> str:
+    """What is wrong with ``source`` before anything of it is read, or an empty string."""
+    path = Path(source)
+    if path.is_dir():
+        if _file(source) != path:
+            return ""
+        inside = sorted(found.parent.parent.name for found in path.glob(f"*/{CHECKPOINTS[1]}"))
+        runs = f"; name one of the runs in it: {', '.join(inside)}" if inside else ""
+        return f"{path} has no checkpoint, neither {' nor '.join(CHECKPOINTS)}{runs}"
+    if not path.exists():
+        return f"there is no run or file {path}"
+    if path.suffix not in FILE_TYPES:
+        return f"expected a run's folder, or a file that ends in {', '.join(FILE_TYPES)}, not {path}"
+    return ""
+
+
+def _file(source: str) -> Path:
+    """The file of weights that is meant; ``source`` itself where there is none in it."""
+    path = Path(source)
+    return next((path / name for name in CHECKPOINTS if (path / name).is_file()), path)
+
+
+def _require_same_architecture(file: Path, ours: Tensors, theirs: Tensors, matches: dict[str, Match]) -> None:
+    """At least half the tensors of the blocks that both have, those of the attention aside, must fit.
+
+    Tensors of another width may fit by chance: a temperature for each head, a bias as wide as a narrower MLP.
+
+    Raises:
+        CheckpointError: if fewer do.
+    """
+    shared = [key for key in ours if key.startswith("blocks.") and ".attn." not in key and key in theirs]
+    if not shared:
+        first = next(iter(theirs))
+        raise CheckpointError(f"{file}: is not in the naming of kattn or timm: its first tensor is {first}")
+    unfit = [key for key in shared if matches[key].value is None]
+    if 2 * len(unfit) > len(shared):
+        fit = sum(one.value is not None for one in matches.values())
+        example = f"{unfit[0]} is {show(ours[unfit[0]])} here and {show(theirs[unfit[0]])} there"
+        raise CheckpointError(f"{file}: is of another architecture: {fit} of {len(ours)} tensors fit ({example})")
+
+
+def _fitted(backbone: Backbone, ours: Tensors, theirs: Tensors) -> Tensors:
+    """The weights with position code and first convolution in our sizes, where they can be."""
+    fitted = dict(theirs)
+    if isinstance(backbone, VisionTransformer) and _POSITIONS in ours and _POSITIONS in theirs:
+        fitted[_POSITIONS] = _fit_positions(ours[_POSITIONS], list(backbone.patch_embed.grid_size), theirs)
+    for key in _CONVOLUTIONS:
+        if key in ours and key in theirs:
+            fitted[key] = _fit_convolution(ours[key], theirs[key])
+    return fitted
+
+
+def _fit_positions(ours: Tensor, grid: list[int], theirs: Tensors) -> Tensor:
+    """Their position code on our grid; of the tokens before the patches theirs first, then ours as built."""
+    code = theirs[_POSITIONS]
+    before = _tokens_before_patches(theirs)
+    if before is None or code.shape[-1] != ours.shape[-1]:
+        return code
+    wanted = ours.shape[1] - math.prod(grid)
+    kept = code[:, : min(before, wanted)]
+    patches = resample_abs_pos_embed(code[:, before:], grid, num_prefix_tokens=0)
+    return torch.cat((kept, ours[:, kept.shape[1] : wanted].to(kept), patches), 1)
+
+
+def _tokens_before_patches(state: Tensors) -> int | None:
+    """How many of the positions are not of patches, which are a square; None if they are none."""
+    positions = state[_POSITIONS].shape[1]
+    special = sum(state[key].shape[1] for key in ("cls_token", "dist_token", "reg_token") if key in state)
+    for before in (special, 0):
+        if positions > before and math.isqrt(positions - before) ** 2 == positions - before:
+            return before
+    return None
+
+
+def _fit_convolution(ours: Tensor, theirs: Tensor) -> Tensor:
+    """``(width, channels, height, width)`` with our channels, as timm has it, and our size of patches."""
+    if theirs.ndim != ours.ndim or len(theirs) != len(ours):
+        return theirs
+    channels, wanted = theirs.shape[1], ours.shape[1]
+    if wanted == 1:
+        theirs = exact(theirs).sum(1, keepdim=True)
+    elif wanted != channels:
+        copies = math.ceil(wanted / channels)
+        theirs = exact(theirs).repeat(1, copies, 1, 1)[:, :wanted] * (channels / wanted)
+    return resample_patch_embed(theirs, list(ours.shape[-2:]))
