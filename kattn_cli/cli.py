@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import kattn_cli
+from kattn_cli.cli_data import data_app
 from kattn_cli.cli_options import (
     Checkpoint,
     CheckpointOption,
@@ -35,6 +36,7 @@ app = typer.Typer(
     help="Kernel views of attention: trained, evaluated, attacked and measured under one protocol.\n\n"
     "Begin with:  kattn train quickstart/rpc",
 )
+app.add_typer(data_app, name="data", help="Data sets: which there are, whether one is all there, and getting it.")
 
 
 def _version(asked: bool) -> None:
@@ -73,8 +75,10 @@ def train(
         list[int] | None, typer.Option(min=0, help="A seed; repeat for several. [default: the recipe's]")
     ] = None,
     resume: Annotated[
-        bool, typer.Option(help="Go on with the newest unfinished run of the recipe, if there is one.")
+        bool, typer.Option("--resume", help="Go on with the newest unfinished run of the recipe, if there is one.")
     ] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --resume: even if the recipe has changed.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Print data, model, steps and memory; train nothing.")] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Train so many at once, sharing the cores.")] = 1,
     device: DeviceOption = "auto",
     results: ResultsOption = Path("results"),
@@ -86,10 +90,17 @@ def train(
     if not references:
         raise KattnError("No recipe was named. For example: kattn train quickstart/rpc train.epochs=5")
     where = _start(quiet, device)
+    if dry:
+        from kattn_cli.commands.dry_run import dry_run
+
+        dry_run(references, overrides, seed or [], results=results)
+        return
     from kattn_cli.commands.train import train as run_training
     from kattn_cli.console import console
 
-    runs = run_training(references, overrides, seed or [], results=results, device=where, resume=resume, jobs=jobs)
+    runs = run_training(
+        references, overrides, seed or [], results=results, device=where, resume=resume, force=force, jobs=jobs
+    )
     for run in runs:
         console.print(f"{run.folder}: best validation top-1 {run.manifest['best_validation_top1']:.1f}")
     elsewhere = "" if results == Path("results") else f" --results {results}"
@@ -241,6 +252,32 @@ def complexity(
     console.print(path)
     if len(lengths) > 1:
         console.print(draw_complexity(costs, path.parent, path.stem))
+
+
+@app.command(epilog="Example:  kattn throughput quickstart/softmax train.batch_size=256")
+def throughput(
+    recipe: Annotated[str, typer.Argument(help="The recipe whose training to measure.")],
+    overrides: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE...]")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds, in each of which all take their turn.")] = 7,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of the optimizer a turn.")] = 20,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Training speed: our loop against timm's model in a plain one, and the recipe's data against synthetic input."""
+    where = _start(quiet, device)
+    from kattn_cli.commands.throughput import PAIRS, measure_throughput
+    from kattn_cli.console import console
+
+    with stoppable("nothing was written"):
+        done = measure_throughput(recipe, overrides or [], results=results, device=where, rounds=rounds, steps=steps)
+    for name in done.speeds.rounds:
+        console.print(f"{name:24} {done.speeds.median(name):10,.1f} img/s")
+    for one, other in PAIRS:
+        if other in done.speeds.rounds:
+            middle, least, most = done.speeds.ratio(one, other)
+            console.print(f"{one} / {other}: {middle:.3f} ({least:.3f} to {most:.3f})")
+    console.print(done.path)
 
 
 @app.command(epilog="Example:  kattn plot quickstart --output results/comparison")

@@ -1,10 +1,61 @@
-"""Augmentation of whole batches, on the device they are on."""
+"""Augmentation of whole batches, on the device they are on.
+
+In DeiT's order: crop, flip, RandAugment, erasing. What is random is drawn on the CPU from torch's global generator,
+but for :func:`random_crop`'s shifts and the erased boxes' noise; nothing makes the CPU wait for the device.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from kattn_cli.kernels.precision import full_precision
+from kattn_cli.recipe_train import Train
+from kattn_cli.training.erasing import random_boxes, random_erasing, to_device
+from kattn_cli.training.randaugment import RandAugment
+
+Augment = Callable[[Tensor], Tensor]
+"""A batch ``(B, C, H, W)`` float32 in [0, 1] to a batch of that shape; what is given is not changed."""
+
+RATIO = (3 / 4, 4 / 3)
+
+
+def in_memory(settings: Train, mean: Sequence[float], std: Sequence[float]) -> Augment:
+    """All that ``settings`` ask for, for images that come as they are; ``mean`` and ``std`` of each channel.
+
+    The result is in [0, 1] but for erased boxes, see :func:`~kattn_cli.training.erasing.random_erasing`.
+
+    Raises:
+        ValueError: if ``settings.randaugment`` cannot be read.
+    """
+    steps: list[Augment] = []
+    if settings.crop_padding:
+        steps.append(partial(random_crop, padding=settings.crop_padding))
+    if settings.crop_scale:
+        steps.append(partial(random_resized_crop, smallest=settings.crop_scale))
+    if settings.flip:
+        steps.append(partial(random_flip, probability=settings.flip))
+    if settings.randaugment:
+        steps.append(RandAugment(settings.randaugment, mean))
+    return partial(_in_turn, [*steps, after_decoding(settings, mean, std)])
+
+
+def after_decoding(settings: Train, mean: Sequence[float], std: Sequence[float]) -> Augment:
+    """Erasing: what is left to do after :func:`~kattn_cli.training.transforms.train_transform`."""
+    steps: list[Augment] = []
+    if settings.erasing:
+        steps.append(partial(random_erasing, probability=settings.erasing, mean=mean, std=std))
+    return partial(_in_turn, steps)
+
+
+def _in_turn(steps: Sequence[Augment], images: Tensor) -> Tensor:
+    for step in steps:
+        images = step(images)
+    return images
 
 
 def random_crop(images: Tensor, padding: int) -> Tensor:
@@ -17,3 +68,51 @@ def random_crop(images: Tensor, padding: int) -> Tensor:
     sample = torch.arange(count, device=images.device)[:, None, None, None]
     channel = torch.arange(images.shape[1], device=images.device)[None, :, None, None]
     return padded[sample, channel, rows, columns]
+
+
+def random_flip(images: Tensor, probability: float) -> Tensor:
+    """Left and right exchanged in some of the images ``(B, C, H, W)``."""
+    flipped = torch.rand(len(images), 1, 1, 1, device="cpu") < probability
+    return torch.where(to_device(flipped, images.device), images.flip(3), images)
+
+
+def random_resized_crop(images: Tensor, smallest: float) -> Tensor:
+    """A box of each image ``(B, C, H, W)``, as large as the image again (Inception's crop).
+
+    Its share of the area is uniform in [``smallest``, 1], its ratio log-uniform in [3/4, 4/3]; the whole image is
+    taken where ten such boxes do not fit (torchvision then keeps to the ratio, which differs for images of
+    less than 3 : 4 alone).
+    """
+    count, _, height, width = images.shape
+    boxes = random_boxes(count, height, width, (smallest, 1.0), RATIO)
+    whole = torch.tensor([0, 0, height, width], device="cpu")
+    return resized_crop(images, torch.where(boxes[:, 2:3] > 0, boxes, whole))
+
+
+@full_precision
+def resized_crop(images: Tensor, boxes: Tensor) -> Tensor:
+    """The ``boxes`` ``(B, 4)`` (top, left, height, width) of images ``(B, C, H, W)`` in [0, 1], enlarged to H × W.
+
+    Bicubic as Pillow and torchvision enlarge the cut-out box (a = −0.5), as one product of matrices each way.
+    """
+    _, _, height, width = images.shape
+    top, left, tall, wide = to_device(boxes.T, images.device)
+    rows, columns = _enlarging(top, tall, height), _enlarging(left, wide, width)
+    wider = (images.flatten(1, 2) @ columns.mT).view_as(images)
+    return (rows[:, None] @ wider).clamp_(0, 1)
+
+
+def _enlarging(start: Tensor, length: Tensor, size: int) -> Tensor:
+    """Weights ``(B, size, size)``: each of ``size`` new pixels from those of ``[start, start + length)``."""
+    pixel = torch.arange(size, device=start.device)
+    start, length = start[:, None, None], length[:, None, None]
+    centre = start + (pixel[:, None] + 0.5) * (length / size) - 0.5
+    weights = _cubic((centre - pixel).abs()) * ((pixel >= start) & (pixel < start + length))
+    return weights / weights.sum(-1, keepdim=True)
+
+
+def _cubic(distance: Tensor) -> Tensor:
+    """Keys's kernel with a = −0.5, of distances ≥ 0 in pixels."""
+    near = (1.5 * distance - 2.5) * distance * distance + 1
+    far = ((2.5 - 0.5 * distance) * distance - 4) * distance + 2
+    return torch.where(distance <= 1, near, torch.where(distance < 2, far, 0.0))

@@ -11,17 +11,24 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from timm.utils import ModelEmaV3
 from torch import Tensor
 
-from kattn_cli.data import ImageData, Split
+from kattn_cli.data import ImageData
 from kattn_cli.errors import TrainingError
 from kattn_cli.models import Classifier, auxiliary_loss
-from kattn_cli.recipe import Train
-from kattn_cli.training.augment import random_crop
-from kattn_cli.training.evaluate import evaluate, topk_correct
+from kattn_cli.recipe_train import Train
+from kattn_cli.training.distributed import World
+from kattn_cli.training.evaluate import Evaluation, evaluate, topk_correct
+from kattn_cli.training.feed import build_feed
 from kattn_cli.training.interrupt import Interruption, catch_interruption
+from kattn_cli.training.mix import Mix
+from kattn_cli.training.nonfinite import CHECK_EVERY, NonFinite
 from kattn_cli.training.optim import build_optimizer, learning_rate, set_learning_rate
-from kattn_cli.training.seed import Stream, generator, seed_torch
+from kattn_cli.training.plan import Plan, Shard
+from kattn_cli.training.precision import autocast, grad_scaler
+from kattn_cli.training.seed import Stream, seed_all
+from kattn_cli.training.sharding import accumulating, clip, full_state, load_full_state, parallelise, whole
 
 METRICS = (
     "epoch",
@@ -46,7 +53,8 @@ class Progress:
     best_top1: float = -1.0
     best_loss: float = math.inf
     best_epoch: int = 0
-    sums: list[float] = field(default_factory=lambda: [0.0] * 4)
+    skipped: int = 0
+    sums: list[float] = field(default_factory=lambda: [0.0] * 5)
 
 
 @dataclass(frozen=True)
@@ -57,17 +65,21 @@ class Update:
     steps: int
     epoch: int
     loss: Tensor
+    lr: float
     validation_top1: float | None
     images_per_second: float
 
 
 @dataclass(frozen=True)
 class Hooks:
-    """What the loop tells the outside: each step, each epoch's rows, and when to keep what."""
+    """What the loop tells the outside: each step, each epoch's rows, and when to keep what.
+
+    ``save(which, weights, state)``: ``which`` is ``best`` or ``last``; ``state`` is what :meth:`Trainer.restore` takes.
+    """
 
     on_step: Callable[[Update], None]
     on_epoch: Callable[[list[dict[str, Any]]], None]
-    save: Callable[[str, dict[str, Any]], None]
+    save: Callable[[str, dict[str, Tensor], dict[str, Any]], None]
 
 
 class Interrupted(Exception):
@@ -79,116 +91,216 @@ class Interrupted(Exception):
 
 
 class Trainer:
-    """Trains ``model`` on the training split, choosing the best epoch on the validation split."""
+    """Trains ``model`` on the training split, choosing the best epoch on the split that the data names for it."""
 
-    def __init__(self, model: Classifier, data: ImageData, settings: Train, seed: int, hooks: Hooks) -> None:
+    def __init__(
+        self,
+        model: Classifier,
+        data: ImageData,
+        settings: Train,
+        seed: int,
+        hooks: Hooks,
+        world: World | None = None,
+    ) -> None:
         device = model.mean.device
         self.model, self.settings, self.seed, self.hooks = model, settings, seed, hooks
-        self.train_split: Split = data.splits["train"].to(device)
-        self.validation: Split = data.splits["validation"].to(device)
+        self.world = world or World()
+        train_split = data.splits["train"].to(device)
+        self.validation = data.splits["validation"].to(device)
+        self.plan = Plan(len(train_split), settings, seed, self.world.rank, self.world.size)
+        self.feed = build_feed(data, train_split, self.plan, settings)
+        self.mix = Mix(settings, data.classes) if settings.mixup or settings.cutmix else None
+        model.set_grad_checkpointing(settings.grad_checkpointing)
+        self.ema = ModelEmaV3(model, decay=settings.ema) if settings.ema else None
+        self.parallel = parallelise(model, settings.parallel, self.world, device)
+        self.forward = torch.compile(self.parallel) if settings.compile else self.parallel
         self.optimizer = build_optimizer(model, settings)
+        self.scaler = grad_scaler(settings.precision, device)
         self.progress = Progress()
-        self.steps_per_epoch = math.ceil(len(self.train_split) / settings.batch_size)
-        self.steps = self.steps_per_epoch * settings.epochs
-        self._sums = torch.zeros(4, dtype=torch.float64, device=device)  # loss, auxiliary, top-1, top-5
+        self.steps_per_epoch, self.steps = self.plan.steps_per_epoch, self.plan.steps
+        self._device = device
+        self._nonfinite = NonFinite(device)
+        self._saved_step: int | None = None
+        self._sums = torch.zeros(5, dtype=torch.float64, device=device)  # loss, auxiliary, top-1, top-5, images
         self._validation_top1: float | None = None
 
     def state(self) -> dict[str, Any]:
-        """All that :meth:`restore` needs to go on from here."""
-        self.progress.sums = self._sums.tolist()
+        """All that :meth:`restore` needs to go on from here, in any number of processes."""
+        weights, optimizer = full_state(self.model, self.optimizer)
+        self.progress.sums = self.world.sum(self._sums.cpu()).tolist()
         return {
-            "model": self.model.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
+            "model": weights,
+            "optimizer": optimizer,
             "progress": asdict(self.progress),
+            "scaler": self.scaler.state_dict(),
+            "ema": self.ema.module.state_dict() if self.ema else None,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a :meth:`state`."""
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        load_full_state(self.model, self.optimizer, state["model"], state["optimizer"])
+        self.scaler.load_state_dict(state.get("scaler", {}))
+        if self.ema:
+            self.ema.module.load_state_dict(state["ema"])
         self.progress = Progress(**state["progress"])
-        self._sums.copy_(torch.tensor(self.progress.sums, dtype=torch.float64))
+        self._saved_step = self.progress.step
+        if self.world.main:
+            self._sums.copy_(torch.tensor(self.progress.sums, dtype=torch.float64))
 
     def run(self) -> Progress:
         """Train to the end.
 
         Raises:
             Interrupted: after SIGINT or SIGTERM, once the step in hand is done and the state kept.
-            TrainingError: if the loss of an epoch is not a finite number.
+            TrainingError: if a loss is not a finite number, or another process of the training is gone.
         """
-        with catch_interruption() as interruption:
+        with catch_interruption() as interruption, self.world.lost_peer():
             while self.progress.step < self.steps:
                 self._run_epoch(interruption)
                 self._stop_if_asked(interruption)
         return self.progress
 
     def _run_epoch(self, interruption: Interruption) -> None:
-        epoch = self.progress.step // self.steps_per_epoch
-        order = torch.randperm(len(self.train_split), generator=generator(self.seed, Stream.ORDER, epoch))
-        order = order.to(self._sums.device)
+        epoch, first = divmod(self.progress.step, self.steps_per_epoch)
         started, seen = time.perf_counter(), 0
         before = self.progress.seconds
         self.model.train()
-        while self.progress.step < (epoch + 1) * self.steps_per_epoch:
-            position = self.progress.step - epoch * self.steps_per_epoch
-            chosen = order[position * self.settings.batch_size :][: self.settings.batch_size]
-            loss = self._step(self.train_split.images[chosen], self.train_split.labels[chosen])
-            seen += len(chosen)
+        for shards in self.feed.shards(self.plan.batches(epoch, first)):
+            lr = learning_rate(self.progress.step, self.steps_per_epoch, self.settings)
+            loss = self.step(shards, lr)
+            seen += sum(len(labels) for _, _, labels in shards) * self.world.size
             elapsed = time.perf_counter() - started
             self.progress.step += 1
             self.progress.seconds = before + elapsed
-            self.hooks.on_step(
-                Update(self.progress.step, self.steps, epoch + 1, loss, self._validation_top1, seen / elapsed)
-            )
-            if interruption.signal is not None and position + 1 < self.steps_per_epoch:
-                self.hooks.save("last", self.state())
+            step = self.progress.step
+            self.hooks.on_step(Update(step, self.steps, epoch + 1, loss, lr, self._validation_top1, seen / elapsed))
+            if step % self.steps_per_epoch and self._pause(interruption):
+                self._save("last")
                 self._stop_if_asked(interruption)
         self._finish_epoch(epoch, seen / (time.perf_counter() - started))
+
+    def _pause(self, interruption: Interruption) -> bool:
+        """Whether to keep the state in mid-epoch: because the recipe says so, or because the user stops us."""
+        every = self.settings.checkpoint_steps
+        due = every is not None and self.progress.step % every == 0
+        return self._agree_to_stop(interruption) or due
+
+    def _agree_to_stop(self, interruption: Interruption) -> bool:
+        """Processes look at each other every few steps, so that all stop after the same one."""
+        if self.world.size > 1:
+            if self.progress.step % CHECK_EVERY and self.progress.step % self.steps_per_epoch:
+                return False
+            if self.world.any(interruption.signal is not None):
+                interruption.signal = interruption.signal or signal.SIGINT
+        return interruption.signal is not None
 
     def _stop_if_asked(self, interruption: Interruption) -> None:
         """Once the state is saved; a training that is complete is not stopped any more."""
         step = self.progress.step
-        if interruption.signal is not None and step < self.steps:
+        if self._saved_step == step < self.steps and self._agree_to_stop(interruption):
+            assert interruption.signal is not None
             raise Interrupted(step, math.ceil(step / self.steps_per_epoch), interruption.signal)
 
-    def _step(self, images: Tensor, labels: Tensor) -> Tensor:
-        step = self.progress.step
-        seed_torch(self.seed, Stream.STEP, step)
-        set_learning_rate(self.optimizer, learning_rate(step, self.steps_per_epoch, self.settings))
-        if self.settings.crop_padding:
-            images = random_crop(images, self.settings.crop_padding)
-        logits = self.model(images)
-        task = F.cross_entropy(logits, labels, label_smoothing=self.settings.label_smoothing)
-        auxiliary = auxiliary_loss(self.model)
+    def step(self, shards: list[tuple[Shard, Tensor, Tensor]], lr: float) -> Tensor:
+        """One step of the optimizer with this process's shards of a batch; returns the loss of the whole batch."""
+        set_learning_rate(self.optimizer, lr)
         self.optimizer.zero_grad()
-        (task + auxiliary).backward()
-        if self.settings.clip_grad:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_grad)
-        self.optimizer.step()
-        count = len(labels)
+        total = torch.zeros((), device=self._device)
+        sums = torch.zeros_like(self._sums)
+        for number, (shard, images, labels) in enumerate(shards, 1):
+            with accumulating(self.parallel, last=number == len(shards)):
+                total += self._backward(shard, images, labels, sums) * (shard.share * self.world.size)
+        self._nonfinite.note(self.progress.step + 1, total)
+        if self._may_step(lr):
+            self._sums += sums
+            self.scaler.unscale_(self.optimizer)
+            if self.settings.clip_grad:
+                clip(self.model, self.settings.clip_grad)
+            self.scaler.step(self.optimizer)
+            self.scaler.update()
+            if self.ema:
+                self.ema.update(self.model)
+        return total
+
+    def _backward(self, shard: Shard, images: Tensor, labels: Tensor, sums: Tensor) -> Tensor:
+        """One shard forward and backward; adds to ``sums`` and returns the loss, auxiliary terms included, detached."""
+        seed_all(self.seed, Stream.STEP, shard.draw)
+        images = self.feed.augment(images)
+        images, targets = self.mix(images, labels) if self.mix else (images, labels)
+        smoothing = 0.0 if self.mix else self.settings.label_smoothing
+        with autocast(self.settings.precision, self._device):
+            logits = self.forward(images)
+            task = F.cross_entropy(logits, targets, label_smoothing=smoothing)
+            auxiliary = auxiliary_loss(self.model)
+        loss = task + auxiliary
+        self.scaler.scale(loss * (shard.share * self.world.size)).backward()
         with torch.no_grad():
-            correct = [topk_correct(logits, labels, k).double().sum() for k in (1, 5)]
-            self._sums += torch.stack([task.double() * count, auxiliary.double() * count, *correct])
-        return task.detach()
+            count = len(labels)
+            hard = targets.argmax(-1) if self.mix else labels
+            correct = [topk_correct(logits, hard, k).double().sum() for k in (1, 5)]
+            images_seen = torch.full((), count, dtype=torch.float64, device=self._device)
+            sums += torch.stack([task.double() * count, auxiliary.double() * count, *correct, images_seen])
+        return loss.detach()
+
+    def _may_step(self, lr: float) -> bool:
+        """Whether the gradients are of a loss that is a number.
+
+        Raises:
+            TrainingError: if they are not and the recipe does not say to skip such steps.
+        """
+        skip = self.settings.on_nonfinite == "skip"
+        if not skip and (self.progress.step + 1) % self._nonfinite.every:
+            return True
+        first = self._nonfinite.first()
+        if not self.world.any(first is not None):
+            return True
+        if not skip:
+            raise TrainingError(self._not_a_number(first or self.progress.step + 1, lr))
+        self.progress.skipped += 1
+        self._nonfinite = NonFinite(self._device)
+        return False
+
+    def _not_a_number(self, step: int, lr: float) -> str:
+        kept = "no checkpoint was made yet"
+        if self._saved_step is not None:
+            kept = f"the last good checkpoint is that of step {self._saved_step:,}"
+        return (
+            f"the loss is not a finite number at step {step:,} of {self.steps:,} (lr {lr:.3g}); {kept}. "
+            "Lower train.lr or set train.clip_grad; train.on_nonfinite=skip leaves such steps out"
+        )
+
+    def _save(self, which: str) -> None:
+        state = self.state()
+        weights = state["ema"] or state["model"]
+        if self.world.main:
+            self.hooks.save(which, weights, state)
+        if which == "last":
+            self._saved_step = self.progress.step
 
     def _finish_epoch(self, epoch: int, images_per_second: float) -> None:
-        count = len(self.train_split)
-        loss, auxiliary, top1, top5 = (self._sums / count).tolist()
-        self._sums.zero_()
         rate = learning_rate(self.progress.step - 1, self.steps_per_epoch, self.settings)
-        if not math.isfinite(loss + auxiliary):
-            raise TrainingError(
-                f"the loss is not a finite number in epoch {epoch + 1} (loss {loss}, auxiliary {auxiliary}, "
-                f"lr {rate:.3g}); the checkpoint of epoch {epoch} is kept"
-            )
-        checked = evaluate(self.model, self.validation)
+        loss, auxiliary, top1, top5, count = self.world.sum(self._sums.cpu()).tolist()
+        self._sums.zero_()
+        first = self._nonfinite.first()
+        if self.world.any(first is not None):
+            raise TrainingError(self._not_a_number(first or self.progress.step, rate))
+        if not count:
+            raise TrainingError(f"every step of epoch {epoch + 1} was skipped: no loss was a finite number")
+        checked = self._validate()
         self._validation_top1 = checked.top1
         shared = {"epoch": epoch + 1, "step": self.progress.step}
         timing = {
             "images_per_second": round(images_per_second, 1),
             "seconds": round(self.progress.seconds, 3),
         }
-        train_row = dict(split="train", loss=loss, auxiliary_loss=auxiliary, top1=100 * top1, top5=100 * top5, lr=rate)
+        train_row = dict(
+            split="train",
+            loss=loss / count,
+            auxiliary_loss=auxiliary / count,
+            top1=100 * top1 / count,
+            top5=100 * top5 / count,
+            lr=rate,
+        )
         validation_row = dict(
             split="validation",
             loss=checked.loss,
@@ -197,9 +309,18 @@ class Trainer:
             top5=checked.top5,
             lr=rate,
         )
-        self.hooks.on_epoch([{**shared, **train_row, **timing}, {**shared, **validation_row, **timing}])
+        if self.world.main:
+            self.hooks.on_epoch([{**shared, **train_row, **timing}, {**shared, **validation_row, **timing}])
         if (checked.top1, -checked.loss) > (self.progress.best_top1, -self.progress.best_loss):
             self.progress.best_top1, self.progress.best_loss = checked.top1, checked.loss
             self.progress.best_epoch = epoch + 1
-            self.hooks.save("best", self.state())
-        self.hooks.save("last", self.state())
+            self._save("best")
+        self._save("last")
+
+    def _validate(self) -> Evaluation:
+        """Each process evaluates its part, and all know the whole."""
+        model = self.ema.module if self.ema else self.model
+        own = torch.arange(len(self.validation), device="cpu")[self.world.rank :: self.world.size]
+        split = self.validation if self.world.size == 1 else self.validation.subset(own.to(self._device))
+        with autocast(self.settings.precision, self._device), whole(self.model):
+            return evaluate(model, split, gather=self.world.gather)

@@ -8,7 +8,7 @@ import torch
 from timm.optim import param_groups_weight_decay
 from torch import nn
 
-from kattn_cli.recipe import Train
+from kattn_cli.recipe_train import Train
 
 
 def build_optimizer(model: nn.Module, settings: Train) -> torch.optim.AdamW:
@@ -18,12 +18,13 @@ def build_optimizer(model: nn.Module, settings: Train) -> torch.optim.AdamW:
 
 
 def learning_rate(step: int, steps_per_epoch: int, settings: Train) -> float:
-    """At ``step`` (from 0): linear warm-up to ``lr``, then a cosine to zero at the end of the last epoch."""
+    """At ``step`` (from 0): linear from ``warmup_lr`` to ``lr``, then a cosine to ``min_lr`` at the end."""
     warmup = settings.warmup_epochs * steps_per_epoch
     total = settings.epochs * steps_per_epoch
     if step < warmup:
-        return settings.lr * (step + 1) / warmup
-    return settings.lr * 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(total - warmup, 1)))
+        return settings.warmup_lr + (settings.lr - settings.warmup_lr) * (step + 1) / warmup
+    share = 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(total - warmup, 1)))
+    return settings.min_lr + (settings.lr - settings.min_lr) * share
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, lr: float) -> None:

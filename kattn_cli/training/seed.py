@@ -7,6 +7,7 @@ would have, and no generator's state needs saving.
 
 from __future__ import annotations
 
+import random
 from enum import IntEnum
 
 import numpy as np
@@ -21,6 +22,7 @@ class Stream(IntEnum):
     STEP = 2
     ATTACK = 3
     COMPLEXITY = 4
+    IMAGE = 5
 
 
 def derived_seed(seed: int, stream: Stream, counter: int = 0) -> int:
@@ -38,6 +40,14 @@ def seed_torch(seed: int, stream: Stream, counter: int = 0) -> None:
     torch.default_generator.manual_seed(value)
     if torch.cuda.is_initialized():
         torch.cuda.manual_seed_all(value)
+
+
+def seed_all(seed: int, stream: Stream, counter: int = 0) -> None:
+    """Seed torch's, numpy's and Python's global generators, which timm's augmentation draws from."""
+    seed_torch(seed, stream, counter)
+    value = derived_seed(seed, stream, counter)
+    np.random.seed(value % 2**32)
+    random.seed(value)
 
 
 def generator(seed: int, stream: Stream, counter: int = 0) -> torch.Generator:

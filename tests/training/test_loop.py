@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import math
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from timm.scheduler import CosineLRScheduler
+from torch import Tensor
 
 from kattn_cli.commands.loading import build, data_of
 from kattn_cli.commands.recipes import load
@@ -28,6 +31,7 @@ class Recorder:
         self.rows: list[dict[str, Any]] = []
         self.saved: list[str] = []
         self.state: dict[str, Any] = {}
+        self.weights: dict[str, Tensor] = {}
         self.stop_after = stop_after
 
     def hooks(self) -> Hooks:
@@ -37,11 +41,11 @@ class Recorder:
         if update.step == self.stop_after:
             signal.raise_signal(signal.SIGINT)
 
-    def save(self, which: str, state: dict[str, Any]) -> None:
+    def save(self, which: str, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
         self.saved.append(which)
+        self.weights = {name: tensor.clone() for name, tensor in weights.items()}
         if which == "last":
-            copied = {key: value.clone() for key, value in state["model"].items()}
-            torch.save({**state, "model": copied}, self.path)
+            torch.save(state, self.path)
             self.state = torch.load(self.path, weights_only=True)
 
     path = Path()
@@ -50,6 +54,33 @@ class Recorder:
 @pytest.fixture
 def recipe(tiny_recipe: Path) -> Recipe:
     return load(tiny_recipe, ["train.crop_padding=1", "model.drop_path=0.2", "attention.attn_drop=0.1"])
+
+
+EVERYTHING = [
+    "train.crop_scale=0.5",
+    "train.flip=0.5",
+    "train.randaugment=rand-m9-mstd0.5-inc1",
+    "train.erasing=0.25",
+    "train.mixup=0.8",
+    "train.cutmix=1.0",
+    "train.repeats=3",
+    "train.ema=0.9",
+    "train.accumulate=2",
+    "train.clip_grad=1.0",
+    "model.drop_path=0.2",
+    "attention.attn_drop=0.1",
+]
+"""The DeiT protocol, with what must be restored beside it."""
+
+
+@pytest.fixture(params=["plain", "everything", "bfloat16", "float16"])
+def protocol(request: pytest.FixtureRequest, tiny_recipe: Path) -> Recipe:
+    """From the plainest training to all that a recipe can ask for."""
+    if request.param == "plain":
+        return load(tiny_recipe, ["train.crop_padding=1", "model.drop_path=0.2", "attention.attn_drop=0.1"])
+    if request.param == "everything":
+        return load(tiny_recipe, EVERYTHING)
+    return load(tiny_recipe, [*EVERYTHING, f"train.precision={request.param}"])
 
 
 def trainer(recipe: Recipe, recorder: Recorder, tmp_path: Path) -> Trainer:
@@ -77,24 +108,25 @@ def test_same_seed_twice_is_the_same_and_another_is_not(recipe: Recipe, tmp_path
 
 @pytest.mark.parametrize("stop_after", [1, 3, 5, 7])
 def test_resumed_training_equals_an_uninterrupted_one_bit_for_bit(
-    recipe: Recipe, tmp_path: Path, stop_after: int
+    protocol: Recipe, tmp_path: Path, stop_after: int
 ) -> None:
-    """Five steps an epoch: mid-epoch, at an epoch's last step, and in the next; dropout, crops and all."""
+    """Five steps an epoch: mid-epoch, at an epoch's last step, and in the next; dropout, crops, averages and all."""
     whole = Recorder()
-    reference = trainer(recipe, whole, tmp_path)
+    reference = trainer(protocol, whole, tmp_path)
     reference.run()
     stopped = Recorder(stop_after)
     with pytest.raises(Interrupted, match=f"stopped by SIGINT after step {stop_after}") as caught:
-        trainer(recipe, stopped, tmp_path).run()
+        trainer(protocol, stopped, tmp_path).run()
     assert caught.value.step == stop_after
     resumed = Recorder()
-    again = trainer(recipe, resumed, tmp_path)
+    again = trainer(protocol, resumed, tmp_path)
     again.restore(stopped.state)
     progress = again.run()
     assert progress.step == reference.steps == 10
     assert numbers([*stopped.rows, *resumed.rows]) == numbers(whole.rows)
     for name, tensor in reference.model.state_dict().items():
         assert torch.equal(tensor, again.model.state_dict()[name]), name
+    assert all(torch.equal(tensor, resumed.weights[name]) for name, tensor in whole.weights.items())
 
 
 def test_best_is_saved_when_validation_improves(recipe: Recipe, tmp_path: Path) -> None:
@@ -106,14 +138,97 @@ def test_best_is_saved_when_validation_improves(recipe: Recipe, tmp_path: Path) 
     assert recorder.saved.count("last") == 2
 
 
-def test_loss_that_is_not_a_number_stops_the_run(recipe: Recipe, tmp_path: Path) -> None:
-    recorder = Recorder()
+def broken_at(step: int, recipe: Recipe, recorder: Recorder, tmp_path: Path) -> Trainer:
+    """A training whose loss is not a number at ``step``, because its images are not."""
     broken = trainer(recipe, recorder, tmp_path)
+    augment = broken.feed.augment
+
+    def spoilt(images: Tensor) -> Tensor:
+        return images * torch.nan if broken.progress.step + 1 == step else augment(images)
+
+    broken.feed.augment = spoilt
+    return broken
+
+
+def test_loss_that_is_not_a_number_stops_the_run(recipe: Recipe, tmp_path: Path) -> None:
+    """At the very step, with nothing of it in the weights, and the last good checkpoint named."""
+    recorder = Recorder()
+    broken = broken_at(7, recipe, recorder, tmp_path)
+    words = r"not a finite number at step 7 of 10 \(lr 0\.00\d+\); the last good checkpoint is that of step 5\. "
+    with pytest.raises(TrainingError, match=words):
+        broken.run()
+    assert recorder.state["progress"]["step"] == 5
+    assert all(tensor.isfinite().all() for tensor in broken.model.state_dict().values())
+    with pytest.raises(TrainingError, match=r"at step 1 of 10 .* no checkpoint was made yet"):
+        broken_at(1, recipe, recorder, tmp_path).run()
+
+
+def test_steps_without_a_finite_loss_can_be_skipped(tiny_recipe: Path, tmp_path: Path) -> None:
+    recipe = load(tiny_recipe, ["train.on_nonfinite=skip", "train.ema=0.9"])
+    recorder = Recorder()
+    progress = broken_at(7, recipe, recorder, tmp_path).run()
+    assert (progress.step, progress.skipped) == (10, 1)
+    assert all(math.isfinite(row["loss"]) for row in recorder.rows)
+    broken = trainer(recipe, Recorder(), tmp_path)
     with torch.no_grad():
         next(broken.model.parameters()).fill_(torch.nan)
-    with pytest.raises(TrainingError, match=r"not a finite number in epoch 1 .*the checkpoint of epoch 0 is kept"):
+    with pytest.raises(TrainingError, match="every step of epoch 1 was skipped"):
         broken.run()
-    assert recorder.saved == []
+
+
+@pytest.mark.parametrize("override", ["train.ema=0.5", "train.accumulate=3", "train.repeats=3", "train.mixup=0.8"])
+def test_settings_change_the_numbers(recipe: Recipe, tiny_recipe: Path, tmp_path: Path, override: str) -> None:
+    tables = []
+    for overrides in ([], [override]):
+        recorder = Recorder()
+        trainer(load(tiny_recipe, overrides), recorder, tmp_path).run()
+        tables.append(numbers(recorder.rows))
+    assert tables[0] != tables[1]
+
+
+def test_average_of_weights_by_hand(tiny_recipe: Path, tmp_path: Path) -> None:
+    """ē ← 0.75 ē + 0.25 w after each step, from the initial weights; it is what is evaluated and kept."""
+    recorder = Recorder()
+    averaged = trainer(load(tiny_recipe, ["train.ema=0.75"]), recorder, tmp_path)
+    head = averaged.model.state_dict()["backbone.head.weight"]
+    expected = head.clone()
+    steps: list[int] = []
+
+    def after(optimizer: object, args: object, kwargs: object) -> None:
+        steps.append(1)
+        expected.mul_(0.75).add_(averaged.model.state_dict()["backbone.head.weight"], alpha=0.25)
+
+    averaged.optimizer.register_step_post_hook(after)
+    averaged.run()
+    assert len(steps) == 10
+    torch.testing.assert_close(recorder.weights["backbone.head.weight"], expected)
+    assert not torch.equal(expected, averaged.model.state_dict()["backbone.head.weight"])
+
+
+def test_accumulation_gives_the_gradients_of_the_whole_batch(tiny_recipe: Path, tmp_path: Path) -> None:
+    """With nothing drawn at random, three parts of a batch make the step that the whole makes, but for rounding."""
+    tables = []
+    for accumulate in (1, 3):
+        recorder = Recorder()
+        trainer(load(tiny_recipe, [f"train.accumulate={accumulate}"]), recorder, tmp_path).run()
+        tables.append([row["loss"] for row in recorder.rows])
+    assert tables[0] == pytest.approx(tables[1], abs=1e-5)
+
+
+def test_gradient_checkpointing_changes_nothing(recipe: Recipe, tiny_recipe: Path, tmp_path: Path) -> None:
+    tables = []
+    for chosen in ("false", "true"):
+        recorder = Recorder()
+        overrides = [f"train.grad_checkpointing={chosen}", "model.drop_path=0.2", "attention.attn_drop=0.1"]
+        trainer(load(tiny_recipe, overrides), recorder, tmp_path).run()
+        tables.append(numbers(recorder.rows))
+    assert tables[0] == tables[1]
+
+
+def test_state_is_kept_every_so_many_steps(tiny_recipe: Path, tmp_path: Path) -> None:
+    recorder = Recorder()
+    trainer(load(tiny_recipe, ["train.checkpoint_steps=2"]), recorder, tmp_path).run()
+    assert recorder.saved.count("last") == 2 + 4
 
 
 def test_auxiliary_loss_is_in_the_loss_and_in_the_table(tiny_recipe: Path, tmp_path: Path) -> None:
@@ -138,6 +253,19 @@ def test_learning_rate_by_hand() -> None:
     assert rates[10] == pytest.approx(1.0)
     assert rates[20] == pytest.approx(0.5)
     assert 0 < rates[29] < 0.01
+
+
+def test_learning_rate_is_timms() -> None:
+    """DeiT's schedule by update: warm-up from 1e-6, cosine to 1e-5."""
+    settings = Train(lr=1e-3, min_lr=1e-5, warmup_lr=1e-6, epochs=10, warmup_epochs=2)
+    parameter = torch.nn.Parameter(torch.zeros(1))
+    optimizer = torch.optim.AdamW([parameter], lr=1e-3)
+    theirs = CosineLRScheduler(
+        optimizer, t_initial=80, lr_min=1e-5, warmup_t=20, warmup_lr_init=1e-6, warmup_prefix=True, t_in_epochs=False
+    )
+    for step in range(100):
+        theirs.step_update(step + 1 if step < 20 else step)
+        assert learning_rate(step, 10, settings) == pytest.approx(optimizer.param_groups[0]["lr"], rel=1e-9), step
 
 
 def test_vectors_are_not_decayed() -> None:

@@ -1,0 +1,79 @@
+"""What a training will ask of a machine: parameters, operations, and an estimate of its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.flop_counter import FlopCounterMode
+
+ADAMW_MOMENTS = 2
+
+
+@dataclass(frozen=True)
+class Summary:
+    """``flops`` are the matrix products of one image's forward pass, a multiplication and an addition counting as two.
+
+    Memory in bytes: ``weights``, ``gradients``, ``optimizer`` (AdamW's two moments), ``average`` (the EMA's weights),
+    ``activations`` (what a forward pass over one shard of a batch keeps for the backward pass). What libraries
+    allocate inside, and the data set itself, come on top.
+    """
+
+    parameters: int
+    flops: int
+    weights: int
+    gradients: int
+    optimizer: int
+    average: int
+    activations: int
+
+    @property
+    def memory(self) -> int:
+        """All of it."""
+        return self.weights + self.gradients + self.optimizer + self.average + self.activations
+
+
+def summarise(
+    model: nn.Module, loss: Callable[[Tensor], Tensor], images: tuple[int, int, int], *, shard: int, ema: bool
+) -> Summary:
+    """Summarise ``model``, which lies on the meta device, so that nothing is computed.
+
+    Args:
+        loss: of a batch ``(B, channels, height, width)``, a scalar.
+        images: channels, height, width.
+        shard: images that one device sees at once.
+    """
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        model.eval()
+        model(torch.empty(1, *images, device="meta"))
+    one, two = (_kept(model, loss, count, images) for count in (1, 2))
+    weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
+    return Summary(
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
+        flops=counter.get_total_flops(),
+        weights=weights,
+        gradients=weights,
+        optimizer=ADAMW_MOMENTS * weights,
+        average=weights if ema else 0,
+        activations=one + (two - one) * (shard - 1),
+    )
+
+
+def _kept(model: nn.Module, loss: Callable[[Tensor], Tensor], count: int, images: tuple[int, int, int]) -> int:
+    """Bytes kept for the backward pass of ``count`` images, parameters apart."""
+    own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
+    kept: dict[int, Tensor] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in own:
+            kept[storage._cdata] = tensor
+        return tensor
+
+    model.train()
+    with saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss(torch.empty(count, *images, device="meta"))
+    return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())

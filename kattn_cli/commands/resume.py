@@ -1,0 +1,102 @@
+"""Which run a training goes on with, and whether its recipe allows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kattn_cli.commands import recipes
+from kattn_cli.errors import KattnError, RunError
+from kattn_cli.recipe import Recipe
+from kattn_cli.results import MANIFEST, RECIPE, Run, all_runs
+
+HARMLESS = (
+    "train.checkpoint_steps",
+    "train.tensorboard",
+    "train.on_nonfinite",
+    "data.root",
+    "data.download",
+    "data.workers",
+    "data.max_corrupt",
+)
+"""Keys that may change between two halves of a training; ``train.epochs`` may grow."""
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """A run to go on with; ``changes`` says in what its recipe is another now. ``done``: nothing is left to do."""
+
+    run: Run
+    changes: tuple[str, ...] = ()
+    done: bool = False
+
+
+def find_unfinished(recipe: Recipe, path: Path, results: Path, *, force: bool) -> Resumption | None:
+    """The run at ``path``, if that is a run's recipe; else the newest run of ``recipe`` and its seed.
+
+    An unfinished run of this very recipe comes first, then a finished one (nothing is left to do), then the newest
+    unfinished one or one that wants only more epochs. None where there is no such run.
+
+    Raises:
+        RunError: if the run is being trained, is finished, or was begun with another recipe and ``force`` is not given.
+    """
+    if (path.parent / MANIFEST).is_file():
+        return _judge(Run(path.parent), recipe, force)
+    folder = results / recipe.name
+    runs = [run for run in reversed(all_runs(folder) if folder.is_dir() else []) if run.seed == recipe.seed]
+    told = [(run, _changes(run, recipe)) for run in runs]
+    same = [run for run, changes in told if changes == {}]
+    for finished in (False, True):
+        for run in same:
+            if run.status != "running" and (run.status == "finished") == finished:
+                return Resumption(run, done=finished)
+    for run, changes in told:
+        if run.status == "running" or changes is None:
+            continue
+        if run.status != "finished" or _harmless(changes):
+            return _judge(run, recipe, force)
+    return None
+
+
+def _judge(run: Run, recipe: Recipe, force: bool) -> Resumption:
+    changes = _changes(run, recipe)
+    if run.status == "running":
+        raise RunError(f"{run.folder}: is running; there is nothing to resume")
+    if changes is None:
+        raise RunError(f"{run.folder}: its recipe cannot be read")
+    if not changes and run.status == "finished":
+        raise RunError(f"{run.folder}: is finished; there is nothing to resume (train.epochs=… trains on)")
+    words = tuple(f"{key} was {_show(was)} and is {_show(now)}" for key, (was, now) in changes.items())
+    if not force and not _harmless(changes):
+        raise RunError(
+            f"{run.folder}: was begun with another recipe: {'; '.join(words)}. "
+            "--force goes on with the new one; without --resume a new run begins"
+        )
+    return Resumption(run, words)
+
+
+def _harmless(changes: dict[str, tuple[Any, Any]]) -> bool:
+    return all(key in HARMLESS or (key == "train.epochs" and now > was) for key, (was, now) in changes.items())
+
+
+def _changes(run: Run, recipe: Recipe) -> dict[str, tuple[Any, Any]] | None:
+    """What each changed key was and is; None where the run's recipe cannot be read."""
+    try:
+        before = _flat(recipes.load(run.folder / RECIPE, weights=False).model_dump())
+    except KattnError:
+        return None
+    after = _flat(recipe.model_dump())
+    keys = dict.fromkeys([*before, *after])
+    return {key: (before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)}
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
+
+
+def _show(value: Any) -> str:
+    return "not set" if value is None else str(value)

@@ -1,0 +1,152 @@
+"""A model that several processes train together: whole in each (DDP), or in pieces (FSDP2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Literal
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import FSDPModule, fully_shard
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.nn.parallel import DistributedDataParallel
+
+from kattn_cli.errors import TrainingError
+from kattn_cli.models import Classifier
+from kattn_cli.training.distributed import World
+
+State = dict[str, Any]
+
+
+def parallelise(model: Classifier, kind: Literal["ddp", "fsdp"], world: World, device: torch.device) -> nn.Module:
+    """What to call for the forward pass, so that backward averages the gradients over the processes of ``world``.
+
+    All begin with the first process's weights. ``fsdp`` changes ``model`` itself and its parameters, so the optimizer
+    must be built afterwards; every forward pass is then a common one (but see :func:`whole`).
+
+    Raises:
+        TrainingError: if FSDP cannot split one of the parameters.
+    """
+    if world.size == 1:
+        return model
+    if kind == "ddp":
+        return DistributedDataParallel(model)
+    _refuse_scalars(model)
+    with torch.no_grad():
+        for tensor in (*model.parameters(), *model.buffers()):
+            dense = tensor.contiguous()
+            dist.broadcast(dense, 0)
+            tensor.copy_(dense)
+    mesh = init_device_mesh(device.type, (world.size,))
+    for block in model.backbone.blocks:
+        fully_shard(block, mesh=mesh, reshard_after_forward=_reshards(block))
+    fully_shard(model, mesh=mesh, reshard_after_forward=_reshards(model))
+    return model
+
+
+def accumulating(parallel: nn.Module, last: bool) -> AbstractContextManager[None]:
+    """Around forward and backward of one part of an accumulated step: DDP exchanges gradients in the ``last`` alone.
+
+    FSDP does so in each, since the gradients it would otherwise keep are whole.
+    """
+    if isinstance(parallel, DistributedDataParallel) and not last:
+        return parallel.no_sync()
+    return nullcontext()
+
+
+@contextmanager
+def whole(model: Classifier) -> Iterator[None]:
+    """Inside, forward passes without gradients need no other process, so each may see as many batches as it has.
+
+    All processes enter together. With FSDP, each holds all weights in the meantime.
+    """
+    pieces = _pieces(model)
+    for piece in pieces:
+        piece.unshard()
+        piece.set_reshard_after_forward(False, recurse=False)
+    try:
+        yield
+    finally:
+        for piece in pieces:
+            piece.set_reshard_after_forward(_reshards(piece), recurse=False)
+            piece.reshard()
+
+
+def clip(model: nn.Module, max_norm: float) -> Tensor:
+    """Scale the gradients so that their norm is at most ``max_norm``; returns what it was, of all pieces together."""
+    norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+    return norm.full_tensor() if isinstance(norm, DTensor) else norm
+
+
+def full_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[State, State]:
+    """The state dicts of both, whole and on the CPU, in the first process; empty in the others, which must call it too.
+
+    The same in form however the model is trained: parameters of the optimizer by their number, as ever. Tensors that
+    are whole and on the CPU already are not copied.
+    """
+    _split(model)
+    main = not dist.is_initialized() or dist.get_rank() == 0
+    states = _whole(model.state_dict(), main), _whole(optimizer.state_dict(), main)
+    return states if main else ({}, {})
+
+
+def load_full_state(
+    model: nn.Module, optimizer: torch.optim.Optimizer, model_state: State, optimizer_state: State
+) -> None:
+    """Take on a :func:`full_state`, of DDP, FSDP or one process alike; every process must have it."""
+    _split(model)
+    own = model.state_dict()
+    model.load_state_dict({name: _split_as(own.get(name), value) for name, value in model_state.items()})
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    per_parameter = {
+        index: {key: _split_as(parameters[index], value) for key, value in entries.items()}
+        for index, entries in optimizer_state["state"].items()
+    }
+    optimizer.load_state_dict({**optimizer_state, "state": per_parameter})
+
+
+def _pieces(model: nn.Module) -> list[FSDPModule]:
+    return [module for module in model.modules() if isinstance(module, FSDPModule)]
+
+
+def _split(model: nn.Module) -> None:
+    """Give back what a forward pass left whole, which a change of the pieces would make stale."""
+    for piece in _pieces(model):
+        piece.reshard()
+
+
+def _reshards(module: Any) -> bool:
+    """Whether FSDP may take the weights apart after the forward pass: auxiliary losses use them after it."""
+    return not isinstance(module, Classifier) and not hasattr(module.attn, "auxiliary_loss")
+
+
+def _refuse_scalars(model: nn.Module) -> None:
+    for name, parameter in model.named_parameters():
+        if parameter.ndim == 0:
+            raise TrainingError(
+                f"train.parallel: fsdp cannot split the parameter {name}, a single number; give it the shape (1,), "
+                "or use ddp"
+            )
+
+
+def _whole(value: Any, kept: bool) -> Any:
+    """Tensors anywhere in ``value``, from their pieces in all processes, to the CPU; to nothing if not ``kept``."""
+    if isinstance(value, dict):
+        return {key: _whole(entry, kept) for key, entry in value.items()}
+    if isinstance(value, DTensor):
+        value = value.full_tensor()
+    if isinstance(value, Tensor):
+        return value.detach().cpu() if kept else None
+    return value
+
+
+def _split_as(parameter: Tensor | None, value: Any) -> Any:
+    """This process's part of ``value``, where it is as large as ``parameter`` and that is in pieces."""
+    if not isinstance(parameter, DTensor) or not isinstance(value, Tensor) or value.shape != parameter.shape:
+        return value
+    return distribute_tensor(
+        value.to(parameter.device), parameter.device_mesh, parameter.placements, src_data_rank=None
+    )
