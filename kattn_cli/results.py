@@ -27,6 +27,18 @@ from kattn_cli.whole_file import faults_as, is_alive, replacing, start_of
 MANIFEST = "manifest.json"
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
+CHANGES_NOTHING = (
+    "name",
+    "seed",
+    "seeds",
+    "data.root",
+    "data.download",
+    "data.workers",
+    "data.max_corrupt",
+    "train.checkpoint_steps",
+    "train.tensorboard",
+)
+"""Keys that change where and how a run is made, and none of its numbers."""
 Row = Mapping[str, Any]
 
 
@@ -65,9 +77,11 @@ class Run:
 
     @property
     def label(self) -> str:
-        """The recipe's name, with the overrides that made this run differ from it."""
-        changed = [override for override in self.manifest.get("overrides", []) if not override.startswith("seed=")]
-        return " ".join([self.name, *changed])
+        """The recipe's name, with the overrides that made this run differ from it, and how its epoch was chosen."""
+        manifest = self.manifest
+        changed = [one for one in manifest.get("overrides", []) if one.partition("=")[0] not in CHANGES_NOTHING]
+        chosen = ["(chosen on test)"] if manifest.get("chosen_on") == "test" else []
+        return " ".join([self.name, *changed, *chosen])
 
     @property
     def status(self) -> str:

@@ -37,8 +37,11 @@ WITHOUT_TORCH = [
     "recipe_files",
     "results",
     "provenance",
+    "recipe_data",
+    "recipe_train",
+    "whole_file",
 ]
-WITHOUT_TORCH += ["figures", "cli", "cli_options"]
+WITHOUT_TORCH += ["figures", "cli", "cli_data", "cli_options"]
 
 
 def files(room: str) -> list[Path]:

@@ -361,7 +361,7 @@ def test_names_of_recipes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", shipped_recipes())
 def test_shipped_recipes_load_and_begin_with_a_comment(name: str) -> None:
     (path,) = find_recipes(name)
-    assert load(path).name == name
+    assert load(path, weights=False, data=False).name == name
     assert path.read_text(encoding="utf-8").startswith("# ")
     assert f"kattn train {name}" in path.read_text(encoding="utf-8")
 

@@ -19,18 +19,18 @@ MOST_COLUMNS = 7
 
 
 def print_comparison(runs: Sequence[Run]) -> pd.DataFrame:
-    """Print mean ± half width of the 95 % Student-t interval over seeds; returns the tidy table."""
+    """Print mean ± half of the 95 % Student-t interval (standard deviation) over seeds; returns the tidy table."""
     table = comparison(runs)
     cells = {
-        (label, quantity): _cell(quantity, mean, half)
-        for label, quantity, mean, half in zip(
-            table["label"], table["quantity"], table["mean"], table["half"], strict=True
+        (label, quantity): _cell(quantity, mean, half, std)
+        for label, quantity, mean, half, std in zip(
+            *(table[column] for column in ("label", "quantity", "mean", "half", "std")), strict=True
         )
     }
     seeds = table.groupby("label", sort=False)["seeds"].max()
     cells |= {(label, "seeds"): str(count) for label, count in seeds.items()}
     labels, quantities = (list(dict.fromkeys(part)) for part in zip(*cells, strict=True))
-    console.print("\nTop-1 on the test set in %, mean ± half of the 95 % interval over seeds\n")
+    console.print("\nTop-1 on the test set in %, mean ± half of the 95 % interval (standard deviation) over seeds\n")
     if len(quantities) <= max(MOST_COLUMNS, len(labels)):
         shown = _table("run", quantities, [[one, *(cells.get((one, q), "") for q in quantities)] for one in labels])
     else:
@@ -51,7 +51,7 @@ def _table(corner: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -
     return shown
 
 
-def _cell(quantity: str, mean: float, half: float) -> str:
+def _cell(quantity: str, mean: float, half: float, std: float) -> str:
     if quantity == "params":
         return f"{mean:,.0f}"
-    return f"{mean:.1f}" if math.isnan(half) or quantity == "train s" else f"{mean:.1f} ± {half:.1f}"
+    return f"{mean:.1f}" if math.isnan(half) or quantity == "train s" else f"{mean:.1f} ± {half:.1f} ({std:.1f})"

@@ -69,7 +69,10 @@ def _recipes() -> Rows:
 
 
 def _runs(results: Path) -> Rows:
-    for run in all_runs(results):
+    for run in all_runs(results, unreadable=True):
+        if run.status == "unreadable":
+            yield run.folder.relative_to(results).as_posix(), run.status, "", ""
+            continue
         manifest = run.manifest
         top1 = manifest.get("best_validation_top1")
         yield (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
@@ -16,7 +16,7 @@ from kattn_cli.models import Classifier, build_model
 from kattn_cli.recipe import Recipe
 from kattn_cli.recipe_data import Data
 from kattn_cli.results import RECIPE, Run
-from kattn_cli.training.checkpoint import load_weights, weights_path
+from kattn_cli.training.checkpoint import has_weights, load_weights, weights_path
 
 _WHERE_DATA_LIES = {"root", "download", "workers", "max_corrupt"}
 
@@ -69,13 +69,13 @@ def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRu
         RecipeError, DataError, CheckpointError: if the recipe, its data or the weights cannot be used, in one line.
     """
     recipe = recipes.load(run.folder / RECIPE, weights=False)
-    if not weights_path(run.folder, checkpoint).exists() and weights_path(run.folder, "last").exists():
+    if not has_weights(run.folder, checkpoint) and has_weights(run.folder, "last"):
         console.print(f"{run.folder}: has no {checkpoint} checkpoint; using the last")
         checkpoint = "last"
-    path = weights_path(run.folder, checkpoint)
-    if not path.exists():
+    if not has_weights(run.folder, checkpoint):
         raise CheckpointError(f"{run.folder}: has no checkpoint (its training is {run.status})")
     data = data_of(recipe)
     model = build(recipe, data)
-    load_weights(path, model, identity(recipe))
+    path = weights_path(run.folder, checkpoint)
+    load_weights(path, model, identity(recipe), on_damage=partial(console.print, markup=False))
     return OpenRun(run, recipe, model.to(device).eval(), data, checkpoint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,9 @@ from typing import Any
 from kattn_cli.commands import recipes
 from kattn_cli.errors import KattnError, RunError
 from kattn_cli.recipe import Recipe
-from kattn_cli.results import MANIFEST, RECIPE, Run, all_runs
+from kattn_cli.results import CHANGES_NOTHING, MANIFEST, RECIPE, Run, all_runs
 
-HARMLESS = (
-    "train.checkpoint_steps",
-    "train.tensorboard",
-    "train.on_nonfinite",
-    "data.root",
-    "data.download",
-    "data.workers",
-    "data.max_corrupt",
-)
+HARMLESS = (*(key for key in CHANGES_NOTHING if "." in key), "train.on_nonfinite")
 """Keys that may change between two halves of a training; ``train.epochs`` may grow."""
 
 
@@ -61,7 +54,7 @@ def find_unfinished(recipe: Recipe, path: Path, results: Path, *, force: bool) -
 
 def _judge(run: Run, recipe: Recipe, force: bool) -> Resumption:
     changes = _changes(run, recipe)
-    if run.status == "running":
+    if run.status == "running" and run.manifest.get("host") == socket.gethostname():
         raise RunError(f"{run.folder}: is running; there is nothing to resume")
     if changes is None:
         raise RunError(f"{run.folder}: its recipe cannot be read")

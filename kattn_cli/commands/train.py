@@ -35,7 +35,7 @@ def train(
     All recipes are read before any work, so a fault of one stops all. Returns the runs as they finished. Under
     ``torchrun`` each process calls this, and together they train one run after the other.
     """
-    with join(device) as world:
+    with join(device) as world, world.lost_peer():
         console.quiet = console.quiet or not world.main
         if world.size > 1 and jobs > 1:
             raise KattnError("--jobs trains several runs at once, torchrun one run in several processes: not both")

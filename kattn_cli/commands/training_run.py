@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, Stopped
 from kattn_cli.models import Classifier
 from kattn_cli.models.initial import initialise_from
-from kattn_cli.models.pretrained import Transfer, load_pretrained
+from kattn_cli.models.pretrained import load_pretrained
+from kattn_cli.models.transfer import Transfer
 from kattn_cli.provenance import provenance
 from kattn_cli.recipe import Recipe
 from kattn_cli.recipe_model import TimmModel
@@ -85,14 +87,14 @@ def _train_held(job: Job, run: Run, bar: RichProgress, world: World) -> Run:
         done = trainer.run()
     except Interrupted as stop:
         bar.stop()
-        run.end("interrupted", reason=str(stop))
+        run.try_end("interrupted", reason=str(stop))
         raise Stopped(
             f"{run.folder}: {stop}; kept in checkpoints/last.safetensors.\n"
             f"Go on from there with: kattn train {run.folder} --resume",
             128 + stop.signal,
         ) from None
     except KeyboardInterrupt:
-        run.end("interrupted", reason="stopped at once")
+        run.try_end("interrupted", reason="stopped at once")
         raise Stopped(f"{run.folder}: stopped at once; the last whole epoch is kept", 128 + signal.SIGINT) from None
     except BaseException as error:
         run.try_end("failed", reason=f"{type(error).__name__}: {error}")
@@ -140,7 +142,7 @@ def _state(run: Run, world: World) -> dict[str, Any] | None:
     """What an earlier half of the training left, read by the first process for all."""
 
     def read() -> dict[str, Any] | None:
-        return load_state(run.folder, on_damage=console.print) if has_state(run.folder) else None
+        return load_state(run.folder, on_damage=partial(console.print, markup=False)) if has_state(run.folder) else None
 
     return world.on_main(read)
 

@@ -62,6 +62,7 @@ class HuggingFace(FileDataSet):
     name = "huggingface"
     description = "a data set of the Hugging Face hub, or parquet files"
     how_to_get = "give data.path: a name on the Hugging Face hub, or a folder with train.parquet and test.parquet"
+    path_options = ("path",)
 
     def __init__(
         self,

@@ -36,6 +36,7 @@ class ImageFolder(FileDataSet):
     name = "imagefolder"
     description = "images of your own, one folder a class; ImageNet's layout"
     how_to_get = "give data.root, a folder with train/<class>/*.JPEG and val/<class>/*.JPEG"
+    path_options = ("root", "class_list")
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from kattn_cli.results import Run
 
 
 def comparison(runs: Sequence[Run]) -> pd.DataFrame:
-    """One row a label: ``quantity → [values over seeds]``, as tidy rows ``label, quantity, mean, half, seeds``.
+    """One row a label: ``quantity → [values over seeds]``, as tidy rows ``label, quantity, mean, half, std, seeds``.
 
     Quantities: ``params``, ``clean``, one for each attack and ε (``pgd 4/255``), ``train s``.
     """
@@ -27,7 +27,8 @@ def comparison(runs: Sequence[Run]) -> pd.DataFrame:
     rows = []
     for (label, quantity), part in values.groupby(["label", "quantity"], sort=False):
         mean, half = mean_interval(part["value"].tolist())
-        rows.append({"label": label, "quantity": quantity, "mean": mean, "half": half, "seeds": len(part)})
+        spread = {"mean": mean, "half": half, "std": part["value"].std()}
+        rows.append({"label": label, "quantity": quantity, **spread, "seeds": len(part)})
     return pd.DataFrame(rows)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from io import StringIO
 
 import pandas as pd
 
 from kattn_cli.analysis.statistics import mean_interval
-from kattn_cli.results import Run
+from kattn_cli.results import Run, whole_rows
 
 
 def shared_folder(labels: Iterable[str]) -> str:
@@ -27,7 +28,7 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
     for (label, seed), run in newest.items():
         path = run.folder / table
         if path.exists():
-            rows = pd.read_csv(path)
+            rows = pd.read_csv(StringIO(whole_rows(path)))
             mechanism = run.manifest.get("mechanism", label)
             parts.append(rows.assign(label=label.removeprefix(folder), mechanism=mechanism, run_seed=seed))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()

@@ -75,14 +75,14 @@ def _file(source: str) -> Path:
 
 
 def _require_same_architecture(file: Path, ours: Tensors, theirs: Tensors, matches: dict[str, Match]) -> None:
-    """At least half the tensors of the blocks that both have, those of the attention aside, must fit.
+    """At least half the tensors of the blocks that both have by name must fit.
 
     Tensors of another width may fit by chance: a temperature for each head, a bias as wide as a narrower MLP.
 
     Raises:
         CheckpointError: if fewer do.
     """
-    shared = [key for key in ours if key.startswith("blocks.") and ".attn." not in key and key in theirs]
+    shared = [key for key in ours if key.startswith("blocks.") and key in theirs]
     if not shared:
         first = next(iter(theirs))
         raise CheckpointError(f"{file}: is not in the naming of kattn or timm: its first tensor is {first}")
@@ -128,7 +128,7 @@ def _tokens_before_patches(state: Tensors) -> int | None:
 
 def _fit_convolution(ours: Tensor, theirs: Tensor) -> Tensor:
     """``(width, channels, height, width)`` with our channels, as timm has it, and our size of patches."""
-    if theirs.ndim != ours.ndim or len(theirs) != len(ours):
+    if theirs.ndim != ours.ndim:
         return theirs
     channels, wanted = theirs.shape[1], ours.shape[1]
     if wanted == 1:

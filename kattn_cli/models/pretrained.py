@@ -15,7 +15,6 @@ from kattn_cli.errors import CheckpointError
 from kattn_cli.models import Classifier
 from kattn_cli.models.matching import match, take_over
 from kattn_cli.models.transfer import Transfer
-from kattn_cli.models.weights_file import FILE_TYPES as FILE_TYPES
 from kattn_cli.models.weights_file import Tensors, read_tensors
 
 TIMM = "timm"

@@ -91,14 +91,21 @@ def load_weights(
 ) -> dict[str, str]:
     """Load weights written by :func:`save_weights` into ``model``; returns the metadata of the file used.
 
-    Where ``path`` is missing, cut short or damaged, the weights before it are used and ``on_damage`` is told.
+    Where ``path`` is missing, cut short or damaged, the weights before it are used and ``on_damage`` is told; without
+    one they are not, for numbers of other weights than asked for must not pass unnoticed.
 
     Raises:
-        CheckpointError: if neither can be used, or the file was made by another recipe, or does not fit.
+        CheckpointError: if there are none to use, or the file was made by another recipe, or does not fit.
     """
     if not path.is_file() and not previous_path(path).is_file():
         raise CheckpointError(f"{path}: there is no such checkpoint")
-    used, (tensors, metadata) = _newest_usable(path, _read_weights, lambda read: read[1].get("step"), on_damage)
+    if on_damage:
+        used, (tensors, metadata) = _newest_usable(path, _read_weights, lambda read: read[1].get("step"), on_damage)
+    else:
+        try:
+            used, (tensors, metadata) = path, _read_weights(path)
+        except _Damage as damage:
+            raise CheckpointError(f"{path}: {damage}") from None
     if _RECIPE_KEY in metadata:
         _same_recipe(used, json.loads(metadata[_RECIPE_KEY]), recipe)
     _fits(used, tensors, model.state_dict())

@@ -108,7 +108,8 @@ class World:
         """Turn what torch raises when another process is gone, in a collective or in backward, into one line.
 
         From then on SIGTERM, which ``torchrun`` sends a moment later, is ignored, so that this process can say why
-        and keep what it must; ``torchrun`` kills what has not ended after 30 s.
+        and keep what it must; ``torchrun`` kills what has not ended after 30 s. So nothing that sets signals, such as
+        :func:`~kattn_cli.training.interrupt.catch_interruption`, may be around it; inside it may.
 
         Raises:
             TrainingError: instead of torch's ``RuntimeError``. Other errors pass.

@@ -18,6 +18,7 @@ from kattn_cli.data import ImageData
 from kattn_cli.errors import TrainingError
 from kattn_cli.models import Classifier, auxiliary_loss
 from kattn_cli.recipe_train import Train
+from kattn_cli.training.compiled import compiled
 from kattn_cli.training.distributed import World
 from kattn_cli.training.evaluate import Evaluation, evaluate, topk_correct
 from kattn_cli.training.feed import build_feed
@@ -113,7 +114,9 @@ class Trainer:
         model.set_grad_checkpointing(settings.grad_checkpointing)
         self.ema = ModelEmaV3(model, decay=settings.ema) if settings.ema else None
         self.parallel = parallelise(model, settings.parallel, self.world, device)
-        self.forward = torch.compile(self.parallel) if settings.compile else self.parallel
+        self.forward: Callable[[Tensor], Tensor] = self.parallel
+        if settings.compile:
+            self.forward = compiled(self.parallel, checkpointing=settings.grad_checkpointing)
         self.optimizer = build_optimizer(model, settings)
         self.scaler = grad_scaler(settings.precision, device)
         self.progress = Progress()
@@ -154,7 +157,7 @@ class Trainer:
             Interrupted: after SIGINT or SIGTERM, once the step in hand is done and the state kept.
             TrainingError: if a loss is not a finite number, or another process of the training is gone.
         """
-        with catch_interruption() as interruption, self.world.lost_peer():
+        with self.world.lost_peer(), catch_interruption() as interruption:
             while self.progress.step < self.steps:
                 self._run_epoch(interruption)
                 self._stop_if_asked(interruption)

@@ -63,7 +63,7 @@ def whole(model: Classifier) -> Iterator[None]:
 
     All processes enter together. With FSDP, each holds all weights in the meantime.
     """
-    pieces = _pieces(model)
+    pieces = [module for module in model.modules() if isinstance(module, FSDPModule)]
     for piece in pieces:
         piece.unshard()
         piece.set_reshard_after_forward(False, recurse=False)
@@ -77,8 +77,10 @@ def whole(model: Classifier) -> Iterator[None]:
 
 def clip(model: nn.Module, max_norm: float) -> Tensor:
     """Scale the gradients so that their norm is at most ``max_norm``; returns what it was, of all pieces together."""
-    norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm)
-    return norm.full_tensor() if isinstance(norm, DTensor) else norm
+    norm = nn.utils.get_total_norm([each.grad for each in model.parameters() if each.grad is not None])
+    norm = norm.full_tensor() if isinstance(norm, DTensor) else norm  # first, since torch 2.8 adds its ε to each piece
+    nn.utils.clip_grads_with_norm_(model.parameters(), max_norm, norm)
+    return norm
 
 
 def full_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[State, State]:
@@ -87,7 +89,6 @@ def full_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[Stat
     The same in form however the model is trained: parameters of the optimizer by their number, as ever. Tensors that
     are whole and on the CPU already are not copied.
     """
-    _split(model)
     main = not dist.is_initialized() or dist.get_rank() == 0
     states = _whole(model.state_dict(), main), _whole(optimizer.state_dict(), main)
     return states if main else ({}, {})
@@ -97,7 +98,6 @@ def load_full_state(
     model: nn.Module, optimizer: torch.optim.Optimizer, model_state: State, optimizer_state: State
 ) -> None:
     """Take on a :func:`full_state`, of DDP, FSDP or one process alike; every process must have it."""
-    _split(model)
     own = model.state_dict()
     model.load_state_dict({name: _split_as(own.get(name), value) for name, value in model_state.items()})
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
@@ -106,16 +106,6 @@ def load_full_state(
         for index, entries in optimizer_state["state"].items()
     }
     optimizer.load_state_dict({**optimizer_state, "state": per_parameter})
-
-
-def _pieces(model: nn.Module) -> list[FSDPModule]:
-    return [module for module in model.modules() if isinstance(module, FSDPModule)]
-
-
-def _split(model: nn.Module) -> None:
-    """Give back what a forward pass left whole, which a change of the pieces would make stale."""
-    for piece in _pieces(model):
-        piece.reshard()
 
 
 def _reshards(module: Any) -> bool:

@@ -74,8 +74,12 @@ def test_faults(section: str, expected: list[str], load: Load, tmp_path: Path) -
         assert " ".join(part.format(shared=tmp_path / "shared").split()) in " ".join(lines)
 
 
-def test_a_missing_file_is_no_fault_if_it_will_be_downloaded(load: Load) -> None:
+def test_a_missing_file_is_no_fault_if_it_will_be_downloaded(
+    load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert load("name: cifar100, download: true").data.options == {"root": None, "download": True}
+    monkeypatch.chdir(tmp_path)
+    assert load("name: cifar100, download: true, root: new").data.options["root"] == str(tmp_path / "new")
 
 
 def test_options_are_written_out_in_one_order(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

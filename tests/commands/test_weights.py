@@ -68,6 +68,30 @@ def test_train_begins_from_weights_and_says_so(
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)
 
 
+def test_train_begins_from_another_run(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Trained at 16 pixels with softmax, it goes on at 32 with another mechanism."""
+    first = ["tuned.yaml", "data.image_size=16", "model.weights=null", "attention={name: softmax}"]
+    assert kattn(capfd, monkeypatch, "train", *first, "name=first")[0] == 0
+    begun = ["tuned.yaml", "model.weights=null", "name=second", "init_from=results/first/0"]
+    code, out, err = kattn(capfd, monkeypatch, "train", *begun)
+    assert code == 0, err
+    source = folder / "results" / "first" / "0" / "checkpoints" / "best.safetensors"
+    assert f"results/second/0: weights from {source}: 70 tensors copied (resized: pos_embed)\n" in out
+    assert "  10 in part: k, v of attn.qkv in layers 0–4\n" in out
+    run = folder / "results" / "second" / "0"
+    assert json.loads((run / "manifest.json").read_text())["weights"]["source"] == str(source)
+    assert f"init_from: {folder / 'results' / 'first' / '0'}\n" in (run / "recipe.yaml").read_text()
+    before, after = load_file(source), load_file(run / "checkpoints" / "last.safetensors")
+    for name in ("head.weight", "blocks.5.attn.qkv.weight"):
+        torch.testing.assert_close(after[f"backbone.{name}"], before[f"backbone.{name}"], rtol=0, atol=1e-6)
+    code, _, err = kattn(capfd, monkeypatch, "train", *begun[:-1], "init_from=results")
+    assert code == 2
+    assert "init_from" in err
+    assert f"{folder / 'results'} has no checkpoint" in err
+
+
 def test_a_run_does_without_its_weights_once_it_has_begun(
     folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ import torch
 from image_files import encoded, picture, truncated
 from torchvision.transforms.functional import pil_to_tensor
 
+from kattn_cli.commands.data_section import resolved
 from kattn_cli.data import huggingface
 from kattn_cli.data.files import FileSplit
 from kattn_cli.data.huggingface import HuggingFace
@@ -271,3 +272,9 @@ def test_large_parquet_goes_through_datasets(folder: Path, hub: list[Any], monke
     monkeypatch.setattr(huggingface, "IN_MEMORY_PARQUET", 100)
     assert torch.equal(memory(folder)["test"].images, pixels(5, 6))
     assert hub == [("parquet", "train"), ("parquet", "test")]
+
+
+def test_a_run_keeps_absolute_paths_and_names_of_the_hub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    for path, expected in ((folder.name, str(folder)), ("us/Tiny", "us/Tiny")):
+        assert resolved(Data(name="huggingface", path=path)).options["path"] == expected  # type: ignore[call-arg]

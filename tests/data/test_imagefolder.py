@@ -10,6 +10,7 @@ import torch
 from image_files import write_classes, write_picture
 from torchvision.datasets import ImageFolder as Torchvision
 
+from kattn_cli.commands.data_section import resolved
 from kattn_cli.data.files import FileSplit
 from kattn_cli.data.imagefolder import ImageFolder
 from kattn_cli.data.images import MemorySplit
@@ -53,7 +54,7 @@ def test_hidden_files_and_folders_are_passed_over(root: Path) -> None:
     write_picture(root / "train" / ".cache" / "x.png", 0)
     (root / "train" / "ant" / "._0.JPEG").write_bytes(b"")
     assert folder(root).facts().classes == 3
-    assert len(folder(root).load(DATA, 8)["train"]) == 6
+    assert len(folder(root, in_memory=False).load(DATA, 8)["train"]) == 6
 
 
 def test_facts_and_memory(root: Path) -> None:
@@ -146,3 +147,10 @@ def test_damaged_images_are_skipped_up_to_the_limit(root: Path) -> None:
     assert source.corrupt == [f"{damaged} (not an image)"]
     with pytest.raises(DataError, match=r"1 image cannot be read, more than data.max_corrupt = 0: .*/cat/1.JPEG"):
         folder(root).load(DATA.model_copy(update={"max_corrupt": 0}), 8)
+
+
+def test_a_run_keeps_absolute_paths(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(root)
+    (root / "some.txt").touch()
+    options = resolved(Data(name="imagefolder", root=".", class_list="some.txt")).options  # type: ignore[call-arg]
+    assert (options["root"], options["class_list"]) == (str(root), str(root / "some.txt"))

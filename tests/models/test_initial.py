@@ -244,6 +244,18 @@ def test_other_depth(tmp_path: Path) -> None:
     assert not shallower.initialised
 
 
+def test_other_width_of_the_mlp(tmp_path: Path) -> None:
+    transfer = begun(built(Vit(**SMALL, mlp_ratio=4.0)), built(VIT), tmp_path)[0]
+    assert {name.partition(".mlp.")[2] for name in transfer.initialised} == {"fc1.weight", "fc1.bias", "fc2.weight"}
+
+
+def test_other_stem(tmp_path: Path) -> None:
+    """Of other patches our convolutional stem has other layers."""
+    transfer = begun(built(Tost(**{**SMALL, "patch_size": 4})), built(TOST), tmp_path)[0]
+    assert transfer.initialised["patch_embed.0.0.weight"] == "8 × 1 × 3 × 3; the source has 16 × 1 × 3 × 3"
+    assert not [name for name in transfer.initialised if not name.startswith("patch_embed.")]
+
+
 def test_other_kind_of_backbone_of_the_same_width(tmp_path: Path) -> None:
     transfer, _, after = begun(built(TOST, seed=1), vit := built(VIT), tmp_path)
     blocks = [name for name in after if name.startswith("blocks.") and ".ls" not in name]

@@ -188,9 +188,17 @@ def test_neither_is_usable(tmp_path: Path) -> None:
     path = tmp_path / "checkpoints" / STATE
     how = "is cut short or damaged (0 bytes, BadZipFile)"
     assert str(caught.value) == f"{path}: {how}; the one before it, resume.previous.pt, {how}"
-    text = refused(weights_path(tmp_path, "last"), nn.Linear(40, 40))
-    assert "last.safetensors: is not a safetensors file" in text
-    assert "; the one before it, last.previous.safetensors, is not a safetensors file" in text
+    with pytest.raises(CheckpointError) as caught:
+        load_weights(weights_path(tmp_path, "last"), filled(0), RECIPE, print)
+    assert "last.safetensors: is not a safetensors file" in str(caught.value)
+    assert "; the one before it, last.previous.safetensors, is not a safetensors file" in str(caught.value)
+
+
+def test_other_weights_never_pass_unnoticed(tmp_path: Path) -> None:
+    for step in (1, 2):
+        save(tmp_path, step)
+    weights_path(tmp_path, "last").unlink()
+    assert refused(weights_path(tmp_path, "last"), filled(0)).endswith("last.safetensors: is missing")
 
 
 def test_another_recipe_is_no_damage(tmp_path: Path) -> None:

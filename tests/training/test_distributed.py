@@ -15,11 +15,13 @@ import torch
 import torch.distributed as dist
 from two_processes import PATIENCE, Pair, two_processes
 
+import kattn_cli
 from kattn_cli.errors import TrainingError
 from kattn_cli.training.distributed import World, join
 
 CPU = torch.device("cpu")
 ENVIRONMENT = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT", "TORCHELASTIC_USE_AGENT_STORE")
+HERE = str(Path(kattn_cli.__file__).parents[1])
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
 
@@ -32,6 +34,7 @@ def pair() -> Pair:
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ENVIRONMENT:
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYTHONPATH", HERE)
 
 
 def telling(world: World) -> dict[str, Any]:

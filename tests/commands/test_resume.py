@@ -1,0 +1,111 @@
+"""What a training goes on with, and what it refuses to go on with."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from kattn_cli.commands.train import train
+from kattn_cli.errors import RunError
+from kattn_cli.results import Run, read_rows
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def interrupted(trained: Path, tiny_recipe: Path, tmp_path: Path) -> tuple[Path, Run]:
+    """A run that is complete but for its status, as a kill after the last epoch leaves it; and the results folder."""
+    results = tmp_path / "results"
+    shutil.copytree(trained, results)
+    run = Run(results / "tiny" / "0")
+    run.update(status="interrupted")
+    return results, run
+
+
+def resume(recipe: object, results: Path, *overrides: str, force: bool = False) -> list[Run]:
+    return train([str(recipe)], overrides, [], results=results, device=CPU, resume=True, force=force)
+
+
+def test_unchanged(interrupted: tuple[Path, Run], tiny_recipe: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    results, run = interrupted
+    (resumed,) = resume(tiny_recipe, results)
+    assert resumed == run
+    assert resumed.status == "finished"
+    assert "going on from step 10 of 10; the recipe is unchanged" in capfd.readouterr().out
+
+
+def test_changed_keys_are_named_and_refused(interrupted: tuple[Path, Run], tiny_recipe: Path) -> None:
+    results, run = interrupted
+    words = (
+        rf"{run.folder}: was begun with another recipe: attention.layers.0.iterations was 2 and is 3; "
+        r"train.lr was 0.005 and is 0.01\. --force goes on with the new one; without --resume a new run begins"
+    )
+    for named in (tiny_recipe, run.folder):
+        with pytest.raises(RunError, match=words):
+            resume(named, results, "train.lr=0.01", "attention.layers.0.iterations=3")
+    assert run.status == "interrupted"
+
+
+def test_force_goes_on_and_writes_down_what_changed(
+    interrupted: tuple[Path, Run], tiny_recipe: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    results, run = interrupted
+    resume(tiny_recipe, results, "train.lr=0.01", force=True)
+    assert "changed in the recipe: train.lr was 0.005 and is 0.01" in capfd.readouterr().out
+    assert run.manifest["resumptions"][-1]["changes"] == ["train.lr was 0.005 and is 0.01"]
+    assert "lr: 0.01\n" in (run.folder / "recipe.yaml").read_text()
+
+
+@pytest.mark.parametrize("status", ["interrupted", "finished"])
+def test_more_epochs_are_harmless(interrupted: tuple[Path, Run], tiny_recipe: Path, status: str) -> None:
+    results, run = interrupted
+    run.update(status=status)
+    (resumed,) = resume(tiny_recipe, results, "train.epochs=3")
+    assert resumed == run
+    assert [row["epoch"] for row in read_rows(run.folder / "metrics.csv")] == ["1", "1", "2", "2", "3", "3"]
+    with pytest.raises(RunError, match=r"train\.epochs was 3 and is 2"):
+        resume(run.folder, results, "train.epochs=2")
+
+
+def test_finished_runs_are_not_trained_again(
+    interrupted: tuple[Path, Run], tiny_recipe: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    results, run = interrupted
+    run.update(status="finished")
+    (found,) = resume(tiny_recipe, results)
+    assert found == run
+    assert f"{run.folder}: is finished" in capfd.readouterr().out
+
+
+def test_a_run_that_is_being_trained_is_left_alone(interrupted: tuple[Path, Run]) -> None:
+    results, run = interrupted
+    run.begin()
+    with pytest.raises(RunError, match="is running; there is nothing to resume"):
+        resume(run.folder, results)
+
+
+def test_a_new_run_begins_where_there_is_none(tiny_recipe: Path, tmp_path: Path) -> None:
+    (run,) = resume(tiny_recipe, tmp_path / "results")
+    assert run.status == "finished"
+
+
+def test_a_damaged_state_gives_way_to_the_one_before(
+    interrupted: tuple[Path, Run], tiny_recipe: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    results, run = interrupted
+    before = [row for row in read_rows(run.folder / "metrics.csv")]
+    state = run.folder / "checkpoints" / "resume.pt"
+    state.write_bytes(state.read_bytes()[:-100])
+    resume(tiny_recipe, results)
+    out = capfd.readouterr().out
+    assert "using the one before it, step 5" in out
+    assert "going on from step 5 of 10" in out
+    times = ("seconds", "images_per_second")
+    after = read_rows(run.folder / "metrics.csv")
+    for one, other in zip(before, after, strict=True):
+        assert {key: one[key] for key in one if key not in times} == {
+            key: other[key] for key in one if key not in times
+        }

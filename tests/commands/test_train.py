@@ -1,0 +1,122 @@
+"""What a recipe can ask of a training beside its numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from kattn_cli.commands import recipes
+from kattn_cli.commands.dry_run import dry_run
+from kattn_cli.commands.loading import build, data_of
+from kattn_cli.commands.train import train
+from kattn_cli.errors import CheckpointError, RunError
+from kattn_cli.figures.comparison import comparison
+from kattn_cli.results import Run, read_rows
+from kattn_cli.training import checkpoint
+
+CPU = torch.device("cpu")
+
+
+def run_tiny(tiny_recipe: Path, tmp_path: Path, *overrides: str, seeds: tuple[int, ...] = ()) -> list[Run]:
+    return train([str(tiny_recipe)], overrides, seeds, results=tmp_path / "results", device=CPU)
+
+
+def parameters_of(tiny_recipe: Path) -> int:
+    recipe = recipes.load(tiny_recipe)
+    return sum(parameter.numel() for parameter in build(recipe, data_of(recipe)).parameters())
+
+
+def test_seeds_of_the_recipe_and_of_the_command_line(tiny_recipe: Path, tmp_path: Path) -> None:
+    runs = run_tiny(tiny_recipe, tmp_path, "seeds=[3, 1]", "train.epochs=1", "train.warmup_epochs=0")
+    assert [run.seed for run in runs] == [3, 1]
+    assert "seeds: null" in (runs[0].folder / "recipe.yaml").read_text()
+    assert len({row["loss"] for run in runs for row in read_rows(run.folder / "metrics.csv")}) == 4
+    table = comparison(runs).set_index("quantity")
+    assert table.loc["params", "seeds"] == 2
+    assert table.loc["params", "std"] == 0
+    (one,) = run_tiny(tiny_recipe, tmp_path, "seeds=[3, 1]", "train.epochs=1", "train.warmup_epochs=0", seeds=(7,))
+    assert one.seed == 7
+
+
+def test_choosing_on_the_test_set_is_written_on_every_row(tiny_recipe: Path, tmp_path: Path) -> None:
+    (run,) = run_tiny(tiny_recipe, tmp_path, "data.choose_on=test", "train.epochs=1", "train.warmup_epochs=0")
+    assert run.manifest["chosen_on"] == "test"
+    assert run.label.endswith("(chosen on test)")
+    assert comparison([run])["label"].str.endswith("(chosen on test)").all()
+
+
+def test_dry_run_tells_and_writes_nothing(tiny_recipe: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    dry_run([str(tiny_recipe)], ["train.ema=0.9"], [0, 1], results=tmp_path / "results")
+    out = " ".join(capfd.readouterr().out.split())
+    assert "digits: 1,257 train, 185 validation, 355 test; 8 × 8 × 1, 10 classes" in out
+    assert f"vit: {parameters_of(tiny_recipe):,} parameters" in out
+    assert "RPCAttention (layer 0), SymmetricAttention (layer 1)" in out
+    assert "5 an epoch × 2 epochs = 10, each of 256 images" in out
+    assert f"{tmp_path}/results/tiny/0" in out.replace(" ", "")
+    assert not (tmp_path / "results").exists()
+
+
+def test_tensorboard_has_the_rows_of_the_table(tiny_recipe: Path, tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    (run,) = run_tiny(tiny_recipe, tmp_path, "train.tensorboard=true")
+    events = EventAccumulator(str(run.folder / "tensorboard"))
+    events.Reload()
+    rows = [row for row in read_rows(run.folder / "metrics.csv") if row["split"] == "validation"]
+    logged = [(event.step, event.value) for event in events.Scalars("validation/loss")]
+    assert [step for step, _ in logged] == [5, 10]
+    assert [value for _, value in logged] == pytest.approx([float(row["loss"]) for row in rows], rel=1e-6)
+    assert [event.step for event in events.Scalars("step/lr")] == [10]
+
+
+def test_a_full_disk_ends_in_one_line_and_keeps_the_last_checkpoint(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full from the second epoch's checkpoint on."""
+    save_state = checkpoint.save_state
+    saved: list[Path] = []
+
+    def full(run: Path, state: dict[str, object]) -> None:
+        if saved:
+            raise CheckpointError(f"{run}/checkpoints/resume.pt: cannot be written: No space left on device")
+        save_state(run, state)
+        saved.append(run)
+
+    monkeypatch.setattr("kattn_cli.commands.training_run.save_state", full)
+    with pytest.raises(CheckpointError, match=r"cannot be written: No space left on device$"):
+        run_tiny(tiny_recipe, tmp_path)
+    run = Run(tmp_path / "results" / "tiny" / "0")
+    assert run.status == "failed"
+    assert "No space left" in run.manifest["reason"]
+    assert checkpoint.load_state(run.folder)["progress"]["step"] == 5
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_training(tiny_recipe: Path, tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("in the way")
+    with pytest.raises(RunError, match=r"cannot be made|is in the way"):
+        run_tiny(tiny_recipe, tmp_path)
+
+
+def test_fine_tuning_begins_from_a_run(tiny_recipe: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (first,) = run_tiny(tiny_recipe, tmp_path)
+    overrides = ["name=tuned", f"init_from={first.folder}", "data.image_size=16", "model.patch_size=8"]
+    (tuned,) = run_tiny(tiny_recipe, tmp_path, *overrides, "train.lr=1e-6")
+    assert "resized: patch_embed.proj" in capfd.readouterr().out
+    assert tuned.manifest["best_validation_top1"] == pytest.approx(first.manifest["best_validation_top1"], abs=5)
+    assert tuned.manifest["weights"]["source"].endswith("best.safetensors")
+
+
+def test_the_compiled_model_trains_as_the_eager_one(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = torch.compile
+    monkeypatch.setattr(torch, "compile", lambda model: real(model, backend="aot_eager"))
+    overrides = ["attention={name: primal, s: 3}", "train.epochs=1", "train.warmup_epochs=0"]
+    tables = []
+    for settings in ([], ["train.compile=true"], ["train.compile=true", "train.grad_checkpointing=true"]):
+        (run,) = run_tiny(tiny_recipe, tmp_path, *overrides, *settings)
+        tables.append([float(row["loss"]) for row in read_rows(run.folder / "metrics.csv")])
+    assert tables[1] == pytest.approx(tables[0], abs=1e-4)
+    assert tables[2] == pytest.approx(tables[0], abs=1e-4)
