@@ -101,6 +101,8 @@ def train(
     runs = run_training(
         references, overrides, seed or [], results=results, device=where, resume=resume, force=force, jobs=jobs
     )
+    if console.quiet:
+        return
     for run in runs:
         console.print(f"{run.folder}: best validation top-1 {run.manifest['best_validation_top1']:.1f}")
     elsewhere = "" if results == Path("results") else f" --results {results}"
@@ -131,7 +133,7 @@ def evaluate(
     for run, row in zip(chosen, rows, strict=True):
         interval = f"[{row['top1_low']:.1f}, {row['top1_high']:.1f}]"
         console.print(
-            f"{run.folder}  {split}  top-1 {row['top1']:.2f} {interval}  top-5 {row['top5']:.2f}  "
+            f"{run.folder}  {row['split']}  top-1 {row['top1']:.2f} {interval}  top-5 {row['top5']:.2f}  "
             f"loss {row['loss']:.4f}  ece {row['ece']:.4f}  ({row['images']} images)",
             markup=False,
         )
@@ -307,6 +309,7 @@ def list_(
     """What there is: mechanisms, data sets, models, attacks, recipes, runs."""
     from kattn_cli.console import console
 
+    console.quiet = False
     if markdown:
         if kind is not Kind.attention:
             raise KattnError(f"--markdown: only attention has such a table, not {kind.value}")

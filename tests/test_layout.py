@@ -37,6 +37,7 @@ WITHOUT_TORCH = [
     "recipe_files",
     "results",
     "provenance",
+    "options",
     "recipe_data",
     "recipe_train",
     "whole_file",

@@ -134,7 +134,7 @@ MALFORMED: dict[str, tuple[str, str]] = {
     ),
     "unknown data": (
         "name: x\nattention: softmax\ndata: {name: digit}\n",
-        'expected one of digits, not "digit"; did you mean',
+        'not "digit"; did you mean "digits"?',
     ),
     "unknown model": (
         "name: x\nattention: softmax\nmodel: {name: deit_tiny_patch16_244}\n",

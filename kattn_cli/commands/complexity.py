@@ -92,7 +92,7 @@ def _mechanisms(references: Sequence[str], names: Sequence[str]) -> dict[str, Me
         names = tuple(MECHANISMS)
     asked = [_by_name(name) for name in names]
     for path in (path for reference in references for path in find_recipes(reference)):
-        attention = recipes.load(path).attention
+        attention = recipes.load(path, weights=False, data=False).attention
         asked += [Mechanism(name=one.name, **one.options) for one in (attention, *attention.layers.values())]
     chosen: dict[str, Mechanism] = {}
     for mechanism in asked:

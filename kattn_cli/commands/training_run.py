@@ -102,6 +102,7 @@ def _train_held(job: Job, run: Run, bar: RichProgress, world: World) -> Run:
             raise type(error)(f"{run.folder}: {error}") from None
         raise
     run.end("finished", **_summary(done))
+    world.barrier()
     return run
 
 

@@ -11,6 +11,7 @@ import torchvision.datasets
 from tiny_data import idx, mnist_arrays, write_mnist
 
 from kattn_cli import cli
+from kattn_cli.console import console
 from kattn_cli.data import DATASETS
 from kattn_cli.data.fashion_mnist import FashionMnist
 from kattn_cli.data.mnist import Mnist
@@ -21,6 +22,7 @@ from kattn_cli.errors import KattnError
 def _nowhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KATTN_DATA", str(tmp_path / "shared"))
     monkeypatch.setenv("COLUMNS", "500")
+    monkeypatch.setattr(console, "quiet", False)
     monkeypatch.setattr(FashionMnist, "elsewhere", (tmp_path / "debian",))
     sums = {name: hashlib.md5(idx(array)).hexdigest() for name, array in mnist_arrays().items()}
     monkeypatch.setattr(Mnist, "md5", sums)
