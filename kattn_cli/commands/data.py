@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -21,20 +22,20 @@ USUAL_SIZE = 224
 BAD = ("missing", "wrong checksum")
 
 
-def data_rows() -> list[tuple[str, str, str, str]]:
-    """For each data set its name, what it is, its facts, and whether and where it is."""
-    return [(name, cls.description, _facts(cls), _where(cls)) for name, cls in DATASETS.items()]
+def data_rows() -> list[tuple[str, str, str]]:
+    """For each data set its name, what it is, and whether and where it is."""
+    return [(name, f"{cls.description}{_facts(cls)}", _where(cls)) for name, cls in DATASETS.items()]
 
 
 def _facts(cls: type[DataSet]) -> str:
     if option_faults(cls, {}, ()):
-        return "as found"
+        return ""
     try:
         facts = cls().facts()
     except DataError:
-        return "as found"
+        return ""
     size = f"{facts.image_size} × {facts.image_size}" if facts.image_size else "sizes vary"
-    return f"{facts.classes} classes, {size} × {facts.channels}"
+    return f"; {facts.classes} classes, {size} × {facts.channels}"
 
 
 def _where(cls: type[DataSet]) -> str:
@@ -42,8 +43,13 @@ def _where(cls: type[DataSet]) -> str:
         return "where its options say"
     source = cls()
     if source.missing():
-        return f"not in {' or '.join(map(str, source.places()))}" if source.places() else "not here"
-    return f"in {source.places()[0]}" if source.places() else "here"
+        return f"not in {' or '.join(map(_short, source.places()))}" if source.places() else "not here"
+    return f"in {_short(source.places()[0])}" if source.places() else "here"
+
+
+def _short(path: Path) -> str:
+    """With ``~`` for the user's home."""
+    return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
 
 
 def check_data(name: str, overrides: Sequence[str]) -> None:

@@ -2,67 +2,23 @@
 
 from __future__ import annotations
 
-import random
-import signal
-import sys
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar
 
-import numpy as np
 import torch
-from PIL import Image
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
 
 from kattn_cli.data.dataset import DataSet
-from kattn_cli.data.decode import Corruption, EvaluationView, Unreadable, open_image
+from kattn_cli.data.decode import Corruption, EvaluationView
+from kattn_cli.data.encoded import Encoded
 from kattn_cli.data.images import MemorySplit, Split, SplitName, as_pixels
+from kattn_cli.data.workers import Batch, Transform, Work, decoded_batches
 from kattn_cli.errors import DataError
 from kattn_cli.recipe_data import Data
 
 IN_MEMORY_BYTES = 2 * 1024**3
 _DECODE_BATCH = 256
-# Workers are forked where that is safe, so that they share the list of images and do not copy it.
-_START = "fork" if sys.platform == "linux" else None
-
-Transform = Callable[[Image.Image], Tensor]
-Batch = Sequence[tuple[int, int | None]]
-"""Which images, and the seed of each; without a seed, nothing is random."""
-Decoded = tuple[Tensor, Tensor, list[tuple[str, str]]]
-
-
-class Encoded(Protocol):
-    """Images as they lie on disk. It is sent to the workers, so it should be small and quick to pickle."""
-
-    def source(self, row: int) -> str | bytes:
-        """The path of an image, or its encoded bytes."""
-
-    def name(self, row: int) -> str:
-        """What to call an image in messages."""
-
-
-@dataclass(frozen=True)
-class Paths:
-    """Image files. A million paths take a tenth of the memory as an array that they take as strings."""
-
-    paths: np.ndarray
-    """``(n,)`` UTF-8 bytes, see :func:`paths_of`."""
-
-    def source(self, row: int) -> str:
-        """See :class:`Encoded`."""
-        return self.paths[row].decode("utf-8", "surrogateescape")
-
-    def name(self, row: int) -> str:
-        """See :class:`Encoded`."""
-        return self.source(row)
-
-
-def paths_of(paths: Sequence[str]) -> Paths:
-    """Image files at ``paths``."""
-    return Paths(np.array([path.encode("utf-8", "surrogateescape") for path in paths], dtype=np.bytes_))
 
 
 @dataclass(frozen=True)
@@ -170,9 +126,9 @@ class FileSplit:
 
     def _decode(self, plan: Sequence[Batch], transform: Transform) -> Iterator[tuple[Tensor, Tensor]]:
         """One, perhaps empty, batch for each of ``plan``, on the split's device."""
-        work = _Work(self.encoded, self.rows, self.targets, self.channels, self.only_size, transform)
+        work = Work(self.encoded, self.rows, self.targets, self.channels, self.only_size, transform)
         try:
-            for images, labels, problems in _batches(work, plan, self.workers, pin=self.device.type == "cuda"):
+            for images, labels, problems in decoded_batches(work, plan, self.workers, pin=self.device.type == "cuda"):
                 for name, reason in problems:
                     self.corruption.note(name, reason)
                 yield images.to(self.device, non_blocking=True), labels.to(self.device, non_blocking=True)
@@ -183,89 +139,6 @@ class FileSplit:
                 f"a process that reads images has died; with fewer of them (data.workers = {self.workers}) there is "
                 f"more memory for each: {' '.join(str(error).split())}"
             ) from error
-
-
-@dataclass(frozen=True)
-class _Work(Dataset[Decoded]):
-    """What a worker does: one whole batch at a time."""
-
-    encoded: Encoded
-    rows: Tensor
-    targets: Tensor
-    channels: int
-    only_size: int | None
-    transform: Transform
-
-    def __getitem__(self, batch: Batch) -> Decoded:
-        images, kept, problems = [], [], []
-        with _generators_restored():
-            for index, seed in batch:
-                row = int(self.rows[index])
-                try:
-                    image = self._open(row)
-                except Unreadable as error:
-                    problems.append((self.encoded.name(row), str(error)))
-                    continue
-                if seed is not None:
-                    _seed(seed)
-                images.append(self.transform(image))
-                kept.append(index)
-        pixels = torch.stack(images) if images else torch.empty(0, self.channels, 0, 0, dtype=torch.uint8)
-        return pixels, self.targets[kept], problems
-
-    def _open(self, row: int) -> Image.Image:
-        image = open_image(self.encoded.source(row), self.channels)
-        if self.only_size and image.size != (self.only_size, self.only_size):
-            width, height = image.size
-            raise Unreadable(
-                f"{height} × {width} pixels, not {self.only_size} × {self.only_size}: give data.image_size"
-            )
-        return image
-
-
-def _batches(work: _Work, plan: Sequence[Batch], workers: int, pin: bool) -> Iterator[Decoded]:
-    workers = min(workers, len(plan))
-    with warnings.catch_warnings():
-        # More workers than processors are the user's choice, and of use where files are slow to come.
-        warnings.filterwarnings("ignore", message=".*worker processes", category=UserWarning)
-        loader: DataLoader[Decoded] = DataLoader(
-            work,
-            batch_size=None,
-            sampler=plan,
-            num_workers=workers,
-            collate_fn=_as_it_is,
-            pin_memory=pin,
-            worker_init_fn=_start_worker,
-            multiprocessing_context=_START if workers else None,
-            generator=torch.Generator(),
-        )
-        return iter(loader)
-
-
-def _as_it_is(batch: Any) -> Any:
-    return batch
-
-
-def _start_worker(worker: int) -> None:
-    """Leave Ctrl-C to the parent, at whose end the workers end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _seed(seed: int) -> None:
-    random.seed(seed)
-    np.random.seed([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF])
-    torch.default_generator.manual_seed(seed)
-
-
-@contextmanager
-def _generators_restored() -> Iterator[None]:
-    python, numpy, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    try:
-        yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)
-        torch.set_rng_state(cpu)
 
 
 class FileDataSet(DataSet):

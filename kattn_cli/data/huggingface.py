@@ -247,14 +247,14 @@ class Rows:
     where: str
 
     def source(self, row: int) -> str | bytes:
-        """See :class:`~kattn_cli.data.files.Encoded`; an image that is null has no bytes."""
+        """See :class:`~kattn_cli.data.encoded.Encoded`; an image that is null has no bytes."""
         value = self.column[row].as_py()
         if isinstance(value, dict):
             value = value.get("bytes") or value.get("path")
         return value or b""
 
     def name(self, row: int) -> str:
-        """See :class:`~kattn_cli.data.files.Encoded`."""
+        """See :class:`~kattn_cli.data.encoded.Encoded`."""
         return f"{self.where}, row {row}"
 
 

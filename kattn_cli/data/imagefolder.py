@@ -13,7 +13,8 @@ import torch
 from torchvision.datasets.folder import IMG_EXTENSIONS
 
 from kattn_cli.data.dataset import Facts, FileCheck
-from kattn_cli.data.files import FileDataSet, Paths, paths_of
+from kattn_cli.data.encoded import Paths, paths_of
+from kattn_cli.data.files import FileDataSet
 from kattn_cli.data.images import Split, SplitName
 from kattn_cli.errors import DataError, did_you_mean
 from kattn_cli.recipe_data import Data

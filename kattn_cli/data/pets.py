@@ -10,7 +10,7 @@ from torch import Tensor
 from torchvision.datasets import OxfordIIITPet as Torchvision
 
 from kattn_cli.data.dataset import Facts, FileCheck
-from kattn_cli.data.files import Paths, paths_of
+from kattn_cli.data.encoded import Paths, paths_of
 from kattn_cli.data.images import SplitName
 from kattn_cli.data.torchvision_files import TorchvisionFiles, check_images
 from kattn_cli.errors import DataError

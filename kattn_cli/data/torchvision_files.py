@@ -13,7 +13,8 @@ from torchvision.datasets.utils import calculate_md5
 
 from kattn_cli.data.dataset import FileCheck
 from kattn_cli.data.download import downloading
-from kattn_cli.data.files import FileDataSet, Paths
+from kattn_cli.data.encoded import Paths
+from kattn_cli.data.files import FileDataSet
 from kattn_cli.data.images import Split, SplitName
 from kattn_cli.data.roots import default_root
 from kattn_cli.recipe_data import Data

@@ -9,8 +9,8 @@ from typing import Protocol
 from torch import Tensor
 
 from kattn_cli.data import FileSplit, ImageData, MemorySplit, Split
-from kattn_cli.data.files import Transform
 from kattn_cli.data.images import as_pixels
+from kattn_cli.data.workers import Transform
 from kattn_cli.recipe_train import Train
 from kattn_cli.training.augment import Augment, after_decoding, in_memory
 from kattn_cli.training.plan import Plan, Shard

@@ -58,7 +58,7 @@ def test_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
     assert code == 0
     rows = {line.split()[0]: " ".join(line.split()[1:]) for line in out.splitlines()}
     assert set(DATASETS) <= set(rows)
-    assert rows["digits"] == "1,797 handwritten digits, bundled with scikit-learn 10 classes, 8 × 8 × 1 here"
+    assert rows["digits"] == "1,797 handwritten digits, bundled with scikit-learn; 10 classes, 8 × 8 × 1 here"
     assert rows["mnist"].endswith(f"10 classes, 28 × 28 × 1 not in {tmp_path / 'shared' / 'mnist'}")
     assert rows["fashion_mnist"].endswith(f"10 classes, 28 × 28 × 1 in {tmp_path / 'debian'}")
     assert rows["cifar100"].endswith(f"100 classes, 32 × 32 × 3 not in {tmp_path / 'shared' / 'cifar100'}")

@@ -20,7 +20,8 @@ from torchvision.transforms.functional import pil_to_tensor
 
 from kattn_cli.data import files
 from kattn_cli.data.decode import Corruption, Unreadable, open_image
-from kattn_cli.data.files import FileDataSet, FileSplit, paths_of
+from kattn_cli.data.encoded import paths_of
+from kattn_cli.data.files import FileDataSet, FileSplit
 from kattn_cli.data.images import MemorySplit
 from kattn_cli.errors import DataError
 from kattn_cli.recipe_data import Data

@@ -14,18 +14,8 @@ from PIL import Image
 from timm.data import auto_augment
 from torch import Tensor
 
-from kattn_cli.training.randaugment import (
-    MOVES,
-    OPERATIONS,
-    POINTWISE,
-    Policy,
-    RandAugment,
-    argument,
-    fill_levels,
-    matrices,
-    parse_policy,
-    warp,
-)
+from kattn_cli.training.image_operations import MOVES, OPERATIONS, POINTWISE, argument, matrices, warp
+from kattn_cli.training.randaugment import Policy, RandAugment, fill_levels, parse_policy
 
 MAGNITUDES = (0.0, 0.6, 2.4, 2.5, 5.0, 7.3, 9.0, 9.99, 10.0)
 MEAN = (0.485, 0.456, 0.406)
