@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Any
@@ -26,7 +27,7 @@ def in_parallel(work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], jobs
     threads = max(1, torch.get_num_threads() // jobs)
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_prepare, initargs=(threads,)) as pool:
-        futures = [pool.submit(work, *task) for task in tasks]
+        futures = [pool.submit(_work, work, task) for task in tasks]
         try:
             for future in as_completed(futures):
                 yield future.result()
@@ -51,6 +52,24 @@ def _last_words(futures: Sequence[Future[Any]]) -> Iterator[str]:
 
 
 def _prepare(threads: int) -> None:
-    """A worker hears Ctrl-C only while it trains, when its loop listens."""
+    """A worker hears Ctrl-C only while it trains, when its loop listens; it does not outlive its parent for long."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(threads)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _work(work: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    """In a worker: what it is for, after which it does not wait for more from a parent that is gone."""
+    try:
+        return work(*task)
+    finally:
+        parent = multiprocessing.parent_process()
+        if parent and not parent.is_alive():
+            os._exit(1)
+
+
+def _end_with_parent() -> None:
+    """Stop as after Ctrl-C, the step done and the state kept, when the parent is gone however it went."""
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)

@@ -353,6 +353,20 @@ def test_ctrl_c_keeps_the_run_and_leaves_with_130(jobs: str, tmp_path: Path, cap
     assert run_main(capfd, "eval", "long", "--checkpoint", "last", *at)[0] == 0
 
 
+def test_workers_keep_their_state_and_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    process = start_training(tmp_path, "--jobs", "2")
+    run = tmp_path / "results" / "long" / "0"
+    wait_for(run / "metrics.csv", "\n2,", process)
+    process.kill()
+    deadline = time.monotonic() + 60
+    while json.loads((run / "manifest.json").read_text())["status"] == "running":
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.communicate(timeout=60)
+    assert "stopped by SIGTERM" in json.loads((run / "manifest.json").read_text())["reason"]
+    assert (run / "checkpoints" / "resume.pt").exists()
+
+
 def test_resume_refuses_a_run_that_is_finished(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
     run = results / "tiny" / "0"
     code, _, err = run_main(capfd, "train", run, "--resume", "--results", results, "--device", "cpu")
