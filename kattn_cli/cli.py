@@ -93,7 +93,9 @@ def train(
     if dry:
         from kattn_cli.commands.dry_run import dry_run
 
-        dry_run(references, overrides, seed or [], results=results)
+        if os.environ.get("RANK", "0") == "0":
+            processes = int(os.environ.get("WORLD_SIZE", "1"))
+            dry_run(references, overrides, seed or [], results=results, processes=processes)
         return
     from kattn_cli.commands.train import train as run_training
     from kattn_cli.console import console
@@ -104,7 +106,8 @@ def train(
     if console.quiet:
         return
     for run in runs:
-        console.print(f"{run.folder}: best validation top-1 {run.manifest['best_validation_top1']:.1f}")
+        done = run.manifest
+        console.print(f"{run.folder}: best {done.get('chosen_on')} top-1 {done['best_validation_top1']:.1f}")
     elsewhere = "" if results == Path("results") else f" --results {results}"
     names = _told(sorted({run.name for run in runs}))
     console.print(f"Next: kattn attack {names} --pgd --epsilon 4/255{elsewhere}")

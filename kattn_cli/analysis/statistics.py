@@ -37,8 +37,10 @@ def expected_calibration_error(
 ) -> float:
     """Mean distance of confidence from accuracy over equal-width bins of confidence (Guo et al., 2017).
 
-    ``probabilities``: ``(n, classes)``; ``labels``: ``(n,)``; returns a share of 1.
+    ``probabilities``: ``(n, classes)``; ``labels``: ``(n,)``; returns a share of 1, nan where one is not a number.
     """
+    if not np.isfinite(probabilities).all():
+        return math.nan
     confidence = probabilities.max(-1).astype(float)
     correct = probabilities.argmax(-1) == labels
     index = np.clip(np.ceil(confidence * bins), 1, bins).astype(int) - 1

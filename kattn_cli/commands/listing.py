@@ -79,7 +79,7 @@ def _runs(results: Path) -> Rows:
             run.folder.relative_to(results).as_posix(),
             run.status,
             str(manifest["start"])[:16].replace("T", " "),
-            "" if top1 is None else f"val top-1 {top1:.1f}",
+            "" if top1 is None else f"{manifest.get('chosen_on', 'validation')} top-1 {top1:.1f}",
         )
 
 

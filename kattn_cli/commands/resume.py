@@ -37,15 +37,17 @@ def find_unfinished(recipe: Recipe, path: Path, results: Path, *, force: bool) -
     if (path.parent / MANIFEST).is_file():
         return _judge(Run(path.parent), recipe, force)
     folder = results / recipe.name
-    runs = [run for run in reversed(all_runs(folder) if folder.is_dir() else []) if run.seed == recipe.seed]
+    runs = [run for run in reversed(all_runs(folder) if folder.is_dir() else []) if _is_of(run, recipe)]
     told = [(run, _changes(run, recipe)) for run in runs]
     same = [run for run, changes in told if changes == {}]
     for finished in (False, True):
         for run in same:
-            if run.status != "running" and (run.status == "finished") == finished:
+            if _is_trained_here(run):
+                return _judge(run, recipe, force)
+            if (run.status == "finished") == finished:
                 return Resumption(run, done=finished)
     for run, changes in told:
-        if run.status == "running" or changes is None:
+        if _is_trained_here(run) or changes is None:
             continue
         if run.status != "finished" or _harmless(changes):
             return _judge(run, recipe, force)
@@ -54,7 +56,7 @@ def find_unfinished(recipe: Recipe, path: Path, results: Path, *, force: bool) -
 
 def _judge(run: Run, recipe: Recipe, force: bool) -> Resumption:
     changes = _changes(run, recipe)
-    if run.status == "running" and run.manifest.get("host") == socket.gethostname():
+    if _is_trained_here(run):
         raise RunError(f"{run.folder}: is running; there is nothing to resume")
     if changes is None:
         raise RunError(f"{run.folder}: its recipe cannot be read")
@@ -67,6 +69,15 @@ def _judge(run: Run, recipe: Recipe, force: bool) -> Resumption:
             "--force goes on with the new one; without --resume a new run begins"
         )
     return Resumption(run, words)
+
+
+def _is_of(run: Run, recipe: Recipe) -> bool:
+    return (run.name, run.seed) == (recipe.name, recipe.seed)
+
+
+def _is_trained_here(run: Run) -> bool:
+    """Of other hosts nobody knows whether their processes live; the lock on the run says so."""
+    return run.status == "running" and run.manifest.get("host") == socket.gethostname()
 
 
 def _harmless(changes: dict[str, tuple[Any, Any]]) -> bool:

@@ -31,8 +31,7 @@ class Board:
             for name in _SCALARS:
                 self._writer.add_scalar(f"{row['split']}/{name}", row[name], row["step"])
         self._writer.add_scalar("images_per_second", rows[0]["images_per_second"], rows[0]["step"])
-        self._writer.flush()
 
-    def close(self) -> None:
+    def flush(self) -> None:
         """Write what is left."""
-        self._writer.close()
+        self._writer.flush()

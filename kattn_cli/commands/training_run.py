@@ -134,7 +134,9 @@ def _trainer(job: Job, run: Run, bar: RichProgress, task: TaskID, world: World) 
     board = Board(run.folder, state["progress"]["step"] if state else 0) if logged else None
     trainer = Trainer(model, data, recipe.train, recipe.seed, _hooks(run, recipe, data, bar, task, board), world)
     if state is not None:
-        _restore(trainer, state, job, run)
+        trainer.restore(state)
+    if job.resumed and world.main:
+        _go_on(trainer, job, job.resumed, run)
     run.update(chosen_on=data.chosen_on, parameters=sum(one.numel() for one in model.parameters()))
     return trainer
 
@@ -160,16 +162,20 @@ def _begin_from(model: Classifier, recipe: Recipe, run: Run) -> None:
         console.print(f"{run.folder}: {transfer}", markup=False)
 
 
-def _restore(trainer: Trainer, state: dict[str, Any], job: Job, run: Run) -> None:
-    trainer.restore(state)
+def _go_on(trainer: Trainer, job: Job, resumed: Resumption, run: Run) -> None:
+    """Write down that the run goes on, from where, and with which recipe."""
     step = trainer.progress.step
-    changes = job.resumed.changes if job.resumed else ()
-    if trainer.world.main:
-        _forget_after(run.folder / METRICS_CSV, step)
-        write_text(run.folder / RECIPE, job.recipe.to_yaml())
-    resumption = {**provenance(run.manifest["device"]), "step": step, "changes": list(changes)}
-    run.update(resumptions=[*run.manifest.get("resumptions", []), resumption])
-    what = f"changed in the recipe: {'; '.join(changes)}" if changes else "the recipe is unchanged"
+    _forget_after(run.folder / METRICS_CSV, step)
+    write_text(run.folder / RECIPE, job.recipe.to_yaml())
+    manifest = run.manifest
+    resumption = {**provenance(manifest["device"]), "step": step, "changes": list(resumed.changes)}
+    given = {override.partition("=")[0] for override in job.overrides}
+    kept = [override for override in manifest.get("overrides", []) if override.partition("=")[0] not in given]
+    run.update(
+        resumptions=[*manifest.get("resumptions", []), resumption],
+        overrides=[*kept, *job.overrides] if resumed.changes else manifest.get("overrides", []),
+    )
+    what = f"changed in the recipe: {'; '.join(resumed.changes)}" if resumed.changes else "the recipe is unchanged"
     console.print(f"{run.folder}: going on from step {step:,} of {trainer.steps:,}; {what}", markup=False)
 
 
@@ -193,8 +199,6 @@ def _summary(done: Progress) -> dict[str, Any]:
 
 
 def _hooks(run: Run, recipe: Recipe, data: ImageData, bar: RichProgress, task: TaskID, board: Board | None) -> Hooks:
-    told: list[str] = []
-
     def on_step(update: Update) -> None:
         if update.step % SHOWN_EVERY and update.step != update.steps:
             return
@@ -209,9 +213,9 @@ def _hooks(run: Run, recipe: Recipe, data: ImageData, bar: RichProgress, task: T
         append_rows(run.folder / METRICS_CSV, rows)
         if board:
             board.epoch(rows)
+        told = run.manifest.get("corrupt_images", []) if data.unreadable() else []
         if fresh := [name for name in data.unreadable() if name not in told]:
-            told.extend(fresh)
-            run.update(corrupt_images=told)
+            run.update(corrupt_images=[*told, *fresh])
             for name in fresh:
                 console.print(f"{run.folder}: skipped an image that cannot be read: {name}", markup=False)
 
@@ -219,5 +223,7 @@ def _hooks(run: Run, recipe: Recipe, data: ImageData, bar: RichProgress, task: T
         save_weights(weights_path(run.folder, which), weights, identity(recipe), step=state["progress"]["step"])
         if which == "last":
             save_state(run.folder, state)
+        if board:
+            board.flush()
 
     return Hooks(on_step, on_epoch, save)

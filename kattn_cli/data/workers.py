@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -92,8 +93,14 @@ def _as_it_is(batch: Any) -> Any:
 
 
 def _start_worker(worker: int) -> None:
-    """Leave Ctrl-C to the parent, at whose end the workers end."""
+    """Leave what a whole group of processes is sent to the parent, at whose end the workers end."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _once_ignored)
+
+
+def _once_ignored(number: int, frame: FrameType | None) -> None:
+    """The loader's own request to end comes again."""
+    signal.signal(number, signal.SIG_DFL)
 
 
 def _seed(seed: int) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from kattn_cli.analysis.statistics import expected_calibration_error
 from kattn_cli.data import Split
+from kattn_cli.errors import DataError
 from kattn_cli.models import Classifier, auxiliary_loss
 
 EVAL_BATCH = 256
@@ -53,6 +54,8 @@ def evaluate(
         targets.append(batch)
         auxiliary.append(auxiliary_loss(model).double().expand(len(batch)))
     model.train(training)
+    if not logits:
+        raise DataError("there is no image to evaluate that can be read, or there are more processes than images")
     join = gather or (lambda rows: rows)
     scores, labels, terms = (join(torch.cat(rows)) for rows in (logits, targets, auxiliary))
     return Evaluation(

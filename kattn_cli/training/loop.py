@@ -105,7 +105,7 @@ class Trainer:
     ) -> None:
         device = model.mean.device
         self.model, self.settings, self.seed, self.hooks = model, settings, seed, hooks
-        self.world = world or World()
+        self.world, self.chosen_on = world or World(), data.chosen_on
         train_split = data.splits["train"].to(device)
         self.validation = data.splits["validation"].to(device)
         self.plan = Plan(len(train_split), settings, seed, self.world.rank, self.world.size)
@@ -135,16 +135,33 @@ class Trainer:
             "model": weights,
             "optimizer": optimizer,
             "progress": asdict(self.progress),
+            "steps_per_epoch": self.steps_per_epoch,
             "scaler": self.scaler.state_dict(),
             "ema": self.ema.module.state_dict() if self.ema else None,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a :meth:`state`."""
-        load_full_state(self.model, self.optimizer, state["model"], state["optimizer"])
-        self.scaler.load_state_dict(state.get("scaler", {}))
+        """Go on from a :meth:`state`.
+
+        Raises:
+            TrainingError: if it is of another model, or an epoch has another number of steps now.
+        """
+        if state.get("steps_per_epoch", self.steps_per_epoch) != self.steps_per_epoch:
+            raise TrainingError(
+                f"an epoch had {state['steps_per_epoch']:,} steps and has {self.steps_per_epoch:,}, with other images, "
+                "batches or numbers of processes; without --resume a new run begins"
+            )
+        try:
+            load_full_state(self.model, self.optimizer, state["model"], state["optimizer"])
+        except (RuntimeError, ValueError, KeyError, IndexError) as error:
+            first = " ".join(str(error).split("\n")[:2])
+            raise TrainingError(
+                f"the state does not fit the recipe: {first}; without --resume a new run begins"
+            ) from None
+        if scaler := state.get("scaler"):
+            self.scaler.load_state_dict(scaler)
         if self.ema:
-            self.ema.module.load_state_dict(state["ema"])
+            self.ema.module.load_state_dict(state.get("ema") or state["model"])
         self.progress = Progress(**state["progress"])
         self._saved_step = self.progress.step
         if self.world.main:
@@ -178,6 +195,7 @@ class Trainer:
             step = self.progress.step
             self.hooks.on_step(Update(step, self.steps, epoch + 1, loss, lr, self._validation_top1, seen / elapsed))
             if step % self.steps_per_epoch and self._pause(interruption):
+                self._require_numbers(lr)
                 self._save("last")
                 self._stop_if_asked(interruption)
         self._finish_epoch(epoch, seen / (time.perf_counter() - started))
@@ -193,8 +211,9 @@ class Trainer:
         if self.world.size > 1:
             if self.progress.step % CHECK_EVERY and self.progress.step % self.steps_per_epoch:
                 return False
-            if self.world.any(interruption.signal is not None):
-                interruption.signal = interruption.signal or signal.SIGINT
+            if not self.world.any(interruption.signal is not None):
+                return False
+            interruption.signal = interruption.signal or signal.SIGINT
         return interruption.signal is not None
 
     def _stop_if_asked(self, interruption: Interruption) -> None:
@@ -205,7 +224,7 @@ class Trainer:
             raise Interrupted(step, math.ceil(step / self.steps_per_epoch), interruption.signal)
 
     def step(self, shards: list[tuple[Shard, Tensor, Tensor]], lr: float) -> Tensor:
-        """One step of the optimizer with this process's shards of a batch; returns the loss of the whole batch."""
+        """One step of the optimizer with this process's shards of a batch; returns the batch's loss as they tell it."""
         set_learning_rate(self.optimizer, lr)
         self.optimizer.zero_grad()
         total = torch.zeros((), device=self._device)
@@ -214,15 +233,14 @@ class Trainer:
             with accumulating(self.parallel, last=number == len(shards)):
                 total += self._backward(shard, images, labels, sums) * (shard.share * self.world.size)
         self._nonfinite.note(self.progress.step + 1, total)
+        self.scaler.unscale_(self.optimizer)
+        self._clip()
         if self._may_step(lr):
             self._sums += sums
-            self.scaler.unscale_(self.optimizer)
-            if self.settings.clip_grad:
-                clip(self.model, self.settings.clip_grad)
             self.scaler.step(self.optimizer)
-            self.scaler.update()
             if self.ema:
                 self.ema.update(self.model)
+        self.scaler.update()
         return total
 
     def _backward(self, shard: Shard, images: Tensor, labels: Tensor, sums: Tensor) -> Tensor:
@@ -245,6 +263,14 @@ class Trainer:
             sums += torch.stack([task.double() * count, auxiliary.double() * count, *correct, images_seen])
         return loss.detach()
 
+    def _clip(self) -> None:
+        """Clip the gradients, and note a norm that is not a number; in float16 the scaler skips such steps itself."""
+        skip = self.settings.on_nonfinite == "skip"
+        if self.settings.clip_grad or skip:
+            norm = clip(self.model, self.settings.clip_grad or math.inf)
+            if not self.scaler.is_enabled():
+                self._nonfinite.note(self.progress.step + 1, norm)
+
     def _may_step(self, lr: float) -> bool:
         """Whether the gradients are of a loss that is a number.
 
@@ -262,6 +288,16 @@ class Trainer:
         self.progress.skipped += 1
         self._nonfinite = NonFinite(self._device)
         return False
+
+    def _require_numbers(self, lr: float) -> None:
+        """Before weights are kept.
+
+        Raises:
+            TrainingError: if a loss since the last look was not a number.
+        """
+        first = self._nonfinite.first()
+        if self.world.any(first is not None):
+            raise TrainingError(self._not_a_number(first or self.progress.step, lr))
 
     def _not_a_number(self, step: int, lr: float) -> str:
         kept = "no checkpoint was made yet"
@@ -284,12 +320,12 @@ class Trainer:
         rate = learning_rate(self.progress.step - 1, self.steps_per_epoch, self.settings)
         loss, auxiliary, top1, top5, count = self.world.sum(self._sums.cpu()).tolist()
         self._sums.zero_()
-        first = self._nonfinite.first()
-        if self.world.any(first is not None):
-            raise TrainingError(self._not_a_number(first or self.progress.step, rate))
+        self._require_numbers(rate)
         if not count:
             raise TrainingError(f"every step of epoch {epoch + 1} was skipped: no loss was a finite number")
         checked = self._validate()
+        if not math.isfinite(checked.loss):
+            raise TrainingError(self._not_a_number(self.progress.step, rate))
         self._validation_top1 = checked.top1
         shared = {"epoch": epoch + 1, "step": self.progress.step}
         timing = {
@@ -305,7 +341,7 @@ class Trainer:
             lr=rate,
         )
         validation_row = dict(
-            split="validation",
+            split=self.chosen_on,
             loss=checked.loss,
             auxiliary_loss=checked.auxiliary_loss,
             top1=checked.top1,
@@ -321,9 +357,9 @@ class Trainer:
         self._save("last")
 
     def _validate(self) -> Evaluation:
-        """Each process evaluates its part, and all know the whole."""
+        """Each process evaluates its part, in float32 as ``kattn eval`` does, and all know the whole."""
         model = self.ema.module if self.ema else self.model
         own = torch.arange(len(self.validation), device="cpu")[self.world.rank :: self.world.size]
         split = self.validation if self.world.size == 1 else self.validation.subset(own.to(self._device))
-        with autocast(self.settings.precision, self._device), whole(self.model):
+        with whole(self.model):
             return evaluate(model, split, gather=self.world.gather)

@@ -97,7 +97,11 @@ def full_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[Stat
 def load_full_state(
     model: nn.Module, optimizer: torch.optim.Optimizer, model_state: State, optimizer_state: State
 ) -> None:
-    """Take on a :func:`full_state`, of DDP, FSDP or one process alike; every process must have it."""
+    """Take on a :func:`full_state`, of DDP, FSDP or one process alike; every process must have it.
+
+    The optimizer keeps its own weight decay, which a recipe may have changed.
+    """
+    decays = [group["weight_decay"] for group in optimizer.param_groups]
     own = model.state_dict()
     model.load_state_dict({name: _split_as(own.get(name), value) for name, value in model_state.items()})
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
@@ -106,6 +110,8 @@ def load_full_state(
         for index, entries in optimizer_state["state"].items()
     }
     optimizer.load_state_dict({**optimizer_state, "state": per_parameter})
+    for group, decay in zip(optimizer.param_groups, decays, strict=True):
+        group["weight_decay"] = decay
 
 
 def _reshards(module: Any) -> bool:

@@ -22,6 +22,10 @@ def test_wilson_equals_scipy(successes: int, trials: int) -> None:
     assert wilson_interval(successes, trials) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
+def test_calibration_of_what_is_no_number_is_none() -> None:
+    assert math.isnan(expected_calibration_error(np.full((4, 3), np.nan), np.zeros(4, dtype=int)))
+
+
 def test_mean_interval_equals_scipy() -> None:
     values = [96.1, 97.2, 95.5]
     mean, half = mean_interval(values)

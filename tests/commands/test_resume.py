@@ -70,6 +70,26 @@ def test_more_epochs_are_harmless(interrupted: tuple[Path, Run], tiny_recipe: Pa
         resume(run.folder, results, "train.epochs=2")
 
 
+def test_a_run_without_a_checkpoint_goes_on_with_the_recipe_it_says(
+    interrupted: tuple[Path, Run], tiny_recipe: Path
+) -> None:
+    """It died in its first epoch: rows of the new training alone, its recipe and what changed written down."""
+    results, run = interrupted
+    shutil.rmtree(run.folder / "checkpoints")
+    resume(run.folder, results, "train.lr=0.001", force=True)
+    assert "lr: 0.001\n" in (run.folder / "recipe.yaml").read_text()
+    assert run.manifest["resumptions"][-1]["step"] == 0
+    assert len(read_rows(run.folder / "metrics.csv")) == 4
+    assert run.label == "tiny train.lr=0.001"
+
+
+def test_a_run_of_another_host_is_gone_on_with(interrupted: tuple[Path, Run], tiny_recipe: Path) -> None:
+    results, run = interrupted
+    run.update(status="running", host="another", pid=1)
+    (resumed,) = resume(tiny_recipe, results)
+    assert resumed == run
+
+
 def test_finished_runs_are_not_trained_again(
     interrupted: tuple[Path, Run], tiny_recipe: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -163,6 +163,39 @@ def test_loss_that_is_not_a_number_stops_the_run(recipe: Recipe, tmp_path: Path)
         broken_at(1, recipe, recorder, tmp_path).run()
 
 
+def test_a_gradient_that_is_not_a_number_is_skipped_too(tiny_recipe: Path, tmp_path: Path) -> None:
+    """With a loss that is one: at step 7 the first parameter's gradient is NaN."""
+    broken = trainer(load(tiny_recipe, ["train.on_nonfinite=skip"]), Recorder(), tmp_path)
+    parameter = next(broken.model.parameters())
+    parameter.register_hook(lambda gradient: gradient * torch.nan if broken.progress.step + 1 == 7 else gradient)
+    assert broken.run().skipped == 1
+    assert all(tensor.isfinite().all() for tensor in broken.model.state_dict().values())
+
+
+def test_no_checkpoint_is_kept_of_weights_that_are_not_numbers(tiny_recipe: Path, tmp_path: Path) -> None:
+    """The gradient of an epoch's last step is NaN and its loss is not: the validation loss tells."""
+    recorder = Recorder()
+    broken = trainer(load(tiny_recipe), recorder, tmp_path)
+    parameter = next(broken.model.parameters())
+    parameter.register_hook(lambda gradient: gradient * torch.nan if broken.progress.step + 1 == 10 else gradient)
+    with pytest.raises(TrainingError, match=r"at step 10 of 10 .* the last good checkpoint is that of step 5\."):
+        broken.run()
+    assert recorder.saved.count("last") == 1
+
+
+def test_a_state_of_another_model_or_number_of_steps_is_refused(tiny_recipe: Path, tmp_path: Path) -> None:
+    recorder = Recorder()
+    trainer(load(tiny_recipe), recorder, tmp_path).run()
+    for override in ("model.depth=3", "model.dim=32"):
+        with pytest.raises(TrainingError, match=r"the state does not fit the recipe: .*; without --resume a new run"):
+            trainer(load(tiny_recipe, [override]), Recorder(), tmp_path).restore(recorder.state)
+    with pytest.raises(TrainingError, match=r"an epoch had 5 steps and has 10, with other images"):
+        trainer(load(tiny_recipe, ["train.batch_size=128"]), Recorder(), tmp_path).restore(recorder.state)
+    other = trainer(load(tiny_recipe, ["train.ema=0.9", "train.weight_decay=0.3"]), Recorder(), tmp_path)
+    other.restore(recorder.state)
+    assert {group["weight_decay"] for group in other.optimizer.param_groups} == {0.0, 0.3}
+
+
 def test_steps_without_a_finite_loss_can_be_skipped(tiny_recipe: Path, tmp_path: Path) -> None:
     recipe = load(tiny_recipe, ["train.on_nonfinite=skip", "train.ema=0.9"])
     recorder = Recorder()
