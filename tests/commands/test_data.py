@@ -11,6 +11,7 @@ import torchvision.datasets
 from tiny_data import idx, mnist_arrays, write_mnist
 
 from kattn_cli import cli
+from kattn_cli.commands.data import data_rows
 from kattn_cli.console import console
 from kattn_cli.data import DATASETS
 from kattn_cli.data.fashion_mnist import FashionMnist
@@ -56,8 +57,8 @@ def test_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
     write_mnist(tmp_path / "debian", gzipped=True)
     code, out, _ = run_main(monkeypatch, capfd, "list")
     assert code == 0
-    rows = {line.split()[0]: " ".join(line.split()[1:]) for line in out.splitlines()}
-    assert set(DATASETS) <= set(rows)
+    assert set(DATASETS) <= {line.partition(" ")[0] for line in out.splitlines()}
+    rows = {name: f"{what} {where}" for name, what, where in data_rows()}
     assert rows["digits"] == "1,797 handwritten digits, bundled with scikit-learn; 10 classes, 8 × 8 × 1 here"
     assert rows["mnist"].endswith(f"10 classes, 28 × 28 × 1 not in {tmp_path / 'shared' / 'mnist'}")
     assert rows["fashion_mnist"].endswith(f"10 classes, 28 × 28 × 1 in {tmp_path / 'debian'}")
