@@ -72,7 +72,7 @@ def train(
         ),
     ],
     seed: Annotated[
-        list[int] | None, typer.Option(min=0, help="A seed; repeat for several. [default: the recipe's]")
+        list[int] | None, typer.Option(min=0, max=2**32 - 1, help="A seed; repeat for several. [default: the recipe's]")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest unfinished run of the recipe, if there is one.")

@@ -121,6 +121,11 @@ class Trainer:
         self.scaler = grad_scaler(settings.precision, device)
         self.progress = Progress()
         self.steps_per_epoch, self.steps = self.plan.steps_per_epoch, self.plan.steps
+        if not self.steps:
+            raise TrainingError(
+                f"no step would be made: {len(train_split):,} training images do not fill the {self.plan.shards:,} "
+                "parts of a batch; lower train.accumulate or the number of processes"
+            )
         self._device = device
         self._nonfinite = NonFinite(device)
         self._saved_step: int | None = None
