@@ -330,7 +330,5 @@ def test_metrics_table_is_the_same_twice(tiny_recipe: Path, tmp_path: Path) -> N
 
 def test_a_training_without_a_step_is_refused(tiny_recipe: Path, tmp_path: Path) -> None:
     overrides = ["train.batch_size=8192", "train.accumulate=4096"]
-    with pytest.raises(
-        TrainingError, match="no step would be made: 1,257 training images do not fill the 4,096"
-    ):
+    with pytest.raises(TrainingError, match="no step would be made: 1,257 training images do not fill the 4,096"):
         trainer(load(tiny_recipe, overrides), Recorder(), tmp_path)
