@@ -109,6 +109,14 @@ class Recipe(BaseModel):
         return yaml.safe_dump(self.model_dump(), sort_keys=False, allow_unicode=True)
 
 
+def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The sections of a recipe by dotted keys: ``{"train.epochs": 5}``."""
+    keys: dict[str, Any] = {}
+    for key, value in tree.items():
+        keys |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return keys
+
+
 def layers_of(key: LayerKey, depth: int) -> range:
     """The layers that ``key`` names in a model of ``depth`` layers; empty where it names none."""
     if isinstance(key, int):

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import StringIO
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +256,13 @@ def write_text(path: Path, text: str) -> None:
     """
     with faults_as(RunError, path), replacing(path) as neighbour:
         neighbour.write_text(text, encoding="utf-8", newline="")
+
+
+def new_csv(folder: Path, stem: str) -> Path:
+    """``<stem>.csv``, or ``<stem>-2.csv`` and so on where that is taken; the folder is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = (f"{stem}.csv" if k == 1 else f"{stem}-{k}.csv" for k in count(1))
+    return next(folder / name for name in names if not (folder / name).exists())
 
 
 def append_rows(path: Path, rows: Sequence[Row]) -> None:

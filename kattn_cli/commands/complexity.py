@@ -21,7 +21,7 @@ from kattn_cli.errors import RecipeError
 from kattn_cli.provenance import now, provenance
 from kattn_cli.recipe import Mechanism
 from kattn_cli.recipe_files import find_recipes
-from kattn_cli.results import append_rows, write_text
+from kattn_cli.results import append_rows, new_csv, write_text
 from kattn_cli.training.seed import Stream, seed_torch
 
 FOLDER = "complexity"
@@ -55,7 +55,7 @@ def measure_complexity(
     A size that does not fit in memory gets a row that says so, and larger ones of that mechanism are not tried.
     """
     mechanisms = _mechanisms(references, names)
-    path = _new_csv(results / FOLDER, device)
+    path = new_csv(results / FOLDER, device.type)
     record = provenance(device_name(device))
     settings = {
         "dim": grid.dim,
@@ -107,12 +107,6 @@ def _by_name(name: str) -> Mechanism:
     if faults := check_options(name, {}, ()):
         raise RecipeError(f"--attention {name}: {faults[0].message}")
     return Mechanism(name=name, **all_options(name, {}))
-
-
-def _new_csv(folder: Path, device: torch.device) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    names = (f"{device.type}.csv" if k == 1 else f"{device.type}-{k}.csv" for k in count(1))
-    return next(folder / name for name in names if not (folder / name).exists())
 
 
 def _row(

@@ -9,7 +9,7 @@ from typing import Any
 
 from kattn_cli.commands import recipes
 from kattn_cli.errors import KattnError, RunError
-from kattn_cli.recipe import Recipe
+from kattn_cli.recipe import Recipe, flat
 from kattn_cli.results import CHANGES_NOTHING, MANIFEST, RECIPE, Run, all_runs
 
 HARMLESS = (*(key for key in CHANGES_NOTHING if "." in key), "train.on_nonfinite")
@@ -35,27 +35,28 @@ def find_unfinished(recipe: Recipe, path: Path, results: Path, *, force: bool) -
         RunError: if the run is being trained, is finished, or was begun with another recipe and ``force`` is not given.
     """
     if (path.parent / MANIFEST).is_file():
-        return _judge(Run(path.parent), recipe, force)
+        named = Run(path.parent)
+        return _judge(named, _changes(named, recipe), force)
     folder = results / recipe.name
     runs = [run for run in reversed(all_runs(folder) if folder.is_dir() else []) if _is_of(run, recipe)]
     told = [(run, _changes(run, recipe)) for run in runs]
-    same = [run for run, changes in told if changes == {}]
     for finished in (False, True):
-        for run in same:
+        for run, changes in told:
+            if changes != {}:
+                continue
             if _is_trained_here(run):
-                return _judge(run, recipe, force)
+                return _judge(run, changes, force)
             if (run.status == "finished") == finished:
                 return Resumption(run, done=finished)
     for run, changes in told:
         if _is_trained_here(run) or changes is None:
             continue
         if run.status != "finished" or _harmless(changes):
-            return _judge(run, recipe, force)
+            return _judge(run, changes, force)
     return None
 
 
-def _judge(run: Run, recipe: Recipe, force: bool) -> Resumption:
-    changes = _changes(run, recipe)
+def _judge(run: Run, changes: dict[str, tuple[Any, Any]] | None, force: bool) -> Resumption:
     if _is_trained_here(run):
         raise RunError(f"{run.folder}: is running; there is nothing to resume")
     if changes is None:
@@ -87,19 +88,12 @@ def _harmless(changes: dict[str, tuple[Any, Any]]) -> bool:
 def _changes(run: Run, recipe: Recipe) -> dict[str, tuple[Any, Any]] | None:
     """What each changed key was and is; None where the run's recipe cannot be read."""
     try:
-        before = _flat(recipes.load(run.folder / RECIPE, weights=False).model_dump())
+        before = flat(recipes.load(run.folder / RECIPE, weights=False).model_dump())
     except KattnError:
         return None
-    after = _flat(recipe.model_dump())
+    after = flat(recipe.model_dump())
     keys = dict.fromkeys([*before, *after])
     return {key: (before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)}
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat
 
 
 def _show(value: Any) -> str:

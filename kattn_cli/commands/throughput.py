@@ -25,7 +25,7 @@ from kattn_cli.recipe import Attention, Recipe
 from kattn_cli.recipe_files import find_recipes
 from kattn_cli.recipe_model import TimmModel, Vit
 from kattn_cli.recipe_train import Train
-from kattn_cli.results import append_rows, write_text
+from kattn_cli.results import append_rows, new_csv, write_text
 from kattn_cli.training.feed import SyntheticFeed
 from kattn_cli.training.loop import Hooks, Trainer
 from kattn_cli.training.optim import build_optimizer
@@ -136,9 +136,7 @@ def _plain_loop(recipe: Recipe, data: ImageData, images: Tensor, labels: Tensor,
 def _write(
     speeds: Speeds, recipe: Recipe, record: dict[str, Any], folder: Path, device: torch.device, steps: int
 ) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    names = (f"{device.type}.csv" if k == 1 else f"{device.type}-{k}.csv" for k in count(1))
-    path = next(folder / name for name in names if not (folder / name).exists())
+    path = new_csv(folder, device.type)
     rows = [
         {"program": name, "round": number, "images_per_second": round(speed, 2), "steps": steps}
         for name, found in speeds.rounds.items()

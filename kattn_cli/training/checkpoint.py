@@ -24,6 +24,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from kattn_cli.errors import CheckpointError
+from kattn_cli.recipe import flat
 from kattn_cli.whole_file import faults_as, replacing
 
 FOLDER = "checkpoints"
@@ -291,20 +292,13 @@ def _fits(path: Path, tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor
 
 def _same_recipe(path: Path, made_by: dict[str, Any], recipe: dict[str, Any]) -> None:
     """An option that the file's sections do not know came with a later version, where its default changes nothing."""
-    made, asked = _flat(made_by), _flat(json.loads(json.dumps(recipe)))
+    made, asked = flat(made_by), flat(json.loads(json.dumps(recipe)))
     sections = {key.rpartition(".")[0] for key in made}
     known = [key for key in {**made, **asked} if key in made or key.rpartition(".")[0] not in sections]
     changed = [key for key in known if made.get(key) != asked.get(key)]
     if changed:
         what = ", ".join(f"{key} was {made.get(key)} and is {asked.get(key)}" for key in changed[:3])
         raise CheckpointError(f"{path}: was made by another recipe: {what}")
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return flat
 
 
 def _some(names: list[str]) -> str:

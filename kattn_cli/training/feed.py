@@ -16,8 +16,6 @@ from kattn_cli.training.augment import Augment, after_decoding, in_memory
 from kattn_cli.training.plan import Plan, Shard
 from kattn_cli.training.transforms import train_transform
 
-Batch = tuple[Tensor, Tensor]
-
 
 class Feed(Protocol):
     """Gives each shard's images ``(B, channels, height, width)``, float32 in [0, 1], and labels ``(B,)``."""

@@ -313,12 +313,14 @@ class Trainer:
             "Lower train.lr or set train.clip_grad; train.on_nonfinite=skip leaves such steps out"
         )
 
-    def _save(self, which: str) -> None:
+    def _save(self, *names: str) -> None:
+        """Keep the state under each of ``names``, ``best`` and ``last``; gathered once, since all processes must."""
         state = self.state()
         weights = state["ema"] or state["model"]
         if self.world.main:
-            self.hooks.save(which, weights, state)
-        if which == "last":
+            for name in names:
+                self.hooks.save(name, weights, state)
+        if "last" in names:
             self._saved_step = self.progress.step
 
     def _finish_epoch(self, epoch: int, images_per_second: float) -> None:
@@ -358,8 +360,9 @@ class Trainer:
         if (checked.top1, -checked.loss) > (self.progress.best_top1, -self.progress.best_loss):
             self.progress.best_top1, self.progress.best_loss = checked.top1, checked.loss
             self.progress.best_epoch = epoch + 1
-            self._save("best")
-        self._save("last")
+            self._save("best", "last")
+        else:
+            self._save("last")
 
     def _validate(self) -> Evaluation:
         """Each process evaluates its part, in float32 as ``kattn eval`` does, and all know the whole."""
