@@ -16,8 +16,12 @@ from kattn_cli.recipe_files import find_recipes, shipped_recipes
 FOLDERS = ("imagenet", "imagenet100", "finetune", "cifar10", "fashion_mnist")
 ALL = [name for name in shipped_recipes() if name.startswith(tuple(f"{folder}/" for folder in FOLDERS))]
 TEN = ("softmax", "symmetric", "rpc", "rpc_all", "scaled", "primal", "primal_plus", "tssa", "xca", "mssa")
+RPC = ("rpc_5", "rpc_6", "rpc_reference", "rpc_5_reference", "rpc_6_reference", "rpc_all_reference")
+"""RPC-Attention's other numbers of iterations and convention, on Fashion-MNIST."""
+
 SMALL = {
     *(f"{folder}/{name}" for folder in ("cifar10", "fashion_mnist") for name in TEN),
+    *(f"fashion_mnist/{name}" for name in RPC),
     *(f"cifar10/ablation_small_{name}" for name in ("mlp", "ista", "no_norm_mlp", "no_norm_ista")),
     "finetune/mnist",
 }
@@ -120,12 +124,12 @@ def test_full_size_names_a_small_sibling_and_what_is_whose(name: str) -> None:
     assert set(siblings) <= SMALL
 
 
-@pytest.mark.parametrize("folder", ["cifar10", "fashion_mnist"])
-def test_the_ten_differ_in_attention_alone(folder: str) -> None:
-    recipes = [load(f"{folder}/{name}") for name in TEN]
+@pytest.mark.parametrize(("folder", "names"), [("cifar10", TEN), ("fashion_mnist", (*TEN, *RPC))])
+def test_a_folder_s_recipes_differ_in_attention_alone(folder: str, names: tuple[str, ...]) -> None:
+    recipes = [load(f"{folder}/{name}") for name in names]
     for section in ("model", "train", "data", "seeds"):
-        assert [getattr(one, section) for one in recipes] == [getattr(recipes[0], section)] * len(TEN)
-    assert len({one.attention.model_dump_json() for one in recipes}) == len(TEN)
+        assert [getattr(one, section) for one in recipes] == [getattr(recipes[0], section)] * len(names)
+    assert len({one.attention.model_dump_json() for one in recipes}) == len(names)
 
 
 @pytest.mark.parametrize("size", ["", "small_"])
