@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 import kattn_cli
+from kattn_cli import cli_attack, cli_eval
 from kattn_cli.cli_data import data_app
 from kattn_cli.cli_options import (
     Checkpoint,
@@ -17,15 +18,15 @@ from kattn_cli.cli_options import (
     DeviceOption,
     DType,
     Kind,
+    Paper,
     QuietOption,
     ResultsOption,
     Runs,
-    fraction,
+    chosen_runs,
+    figures_folder,
+    start,
 )
 from kattn_cli.errors import KattnError, Stopped, stoppable
-
-if TYPE_CHECKING:
-    import torch
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -52,14 +53,6 @@ def root(
     ] = False,
 ) -> None:
     """Options before the subcommand."""
-
-
-def _start(quiet: bool, device: str) -> torch.device:
-    from kattn_cli.console import console
-    from kattn_cli.device import resolve_device
-
-    console.quiet = quiet
-    return resolve_device(device)
 
 
 @app.command(epilog="Example:  kattn train quickstart/rpc train.epochs=5 attention.iterations=6 --seed 0 --seed 1")
@@ -89,7 +82,7 @@ def train(
     overrides = [argument for argument in arguments if "=" in argument]
     if not references:
         raise KattnError("No recipe was named. For example: kattn train quickstart/rpc train.epochs=5")
-    where = _start(quiet, device)
+    where = start(quiet, device)
     if dry:
         from kattn_cli.commands.dry_run import dry_run
 
@@ -113,69 +106,8 @@ def train(
     console.print(f"Next: kattn attack {names} --pgd --epsilon 4/255{elsewhere}")
 
 
-@app.command("eval", epilog="Example:  kattn eval quickstart/softmax quickstart/rpc")
-def evaluate(
-    runs: Runs = None,
-    split: Annotated[str, typer.Option(help="test, validation or train.")] = "test",
-    checkpoint: CheckpointOption = Checkpoint.best,
-    device: DeviceOption = "auto",
-    results: ResultsOption = Path("results"),
-    quiet: QuietOption = False,
-) -> None:
-    """Accuracy, loss and calibration on the test set."""
-    if split not in ("test", "validation", "train"):
-        raise KattnError(f"--split {split}: expected test, validation or train")
-    chosen = _runs(results, runs, quiet)
-    where = _start(quiet, device)
-    from kattn_cli.commands.comparison import print_comparison
-    from kattn_cli.commands.eval import evaluate_runs
-    from kattn_cli.console import console
-
-    with stoppable("what was measured so far is in each run's eval.csv"):
-        rows = evaluate_runs(chosen, where, checkpoint.value, split)  # type: ignore[arg-type]
-    for run, row in zip(chosen, rows, strict=True):
-        interval = f"[{row['top1_low']:.1f}, {row['top1_high']:.1f}]"
-        console.print(
-            f"{run.folder}  {row['split']}  top-1 {row['top1']:.2f} {interval}  top-5 {row['top5']:.2f}  "
-            f"loss {row['loss']:.4f}  ece {row['ece']:.4f}  ({row['images']} images)",
-            markup=False,
-        )
-    if len(chosen) > 1:
-        print_comparison(chosen)
-
-
-@app.command(epilog="Example:  kattn attack quickstart/rpc --pgd --fgsm --noise --epsilon 1/255 --epsilon 4/255")
-def attack(
-    runs: Runs = None,
-    pgd: Annotated[bool, typer.Option("--pgd", help="20 steps of 0.15 ε from a random start.")] = False,
-    fgsm: Annotated[bool, typer.Option("--fgsm", help="One step of ε along the gradient's sign.")] = False,
-    noise: Annotated[bool, typer.Option("--noise", help="Uniform noise, blind to the model.")] = False,
-    epsilon: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="ℓ∞ budget in pixels of [0, 1], as 4/255 or 0.0157; repeat for several. [default: 1/255 to 6/255]"
-        ),
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many test images.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of random starts and noise.")] = 0,
-    checkpoint: CheckpointOption = Checkpoint.best,
-    device: DeviceOption = "auto",
-    results: ResultsOption = Path("results"),
-    quiet: QuietOption = False,
-) -> None:
-    """Accuracy on the test set under attack (all three attacks if none is named)."""
-    asked = [name for name, wanted in (("pgd", pgd), ("fgsm", fgsm), ("noise", noise)) if wanted]
-    budgets = [fraction(text) for text in epsilon or [f"{i}/255" for i in range(1, 7)]]
-    chosen = _runs(results, runs, quiet)
-    where = _start(quiet, device)
-    from kattn_cli.attacks import ATTACKS
-    from kattn_cli.commands.attack import attack_runs
-    from kattn_cli.commands.comparison import print_comparison
-
-    names = asked or list(ATTACKS)
-    with stoppable("what was measured so far is in each run's attacks.csv"):
-        attack_runs(chosen, names, budgets, device=where, limit=limit, seed=seed, checkpoint=checkpoint.value)
-    print_comparison(chosen)
+app.command("eval", epilog=cli_eval.EXAMPLE)(cli_eval.evaluate)
+app.command("attack", epilog=cli_attack.EXAMPLE)(cli_attack.attack)
 
 
 @app.command(epilog="Example:  kattn spectrum quickstart/softmax quickstart/primal_plus")
@@ -188,8 +120,8 @@ def spectrum(
     quiet: QuietOption = False,
 ) -> None:
     """Singular values of the attention matrices, per layer and head."""
-    chosen = _runs(results, runs, quiet)
-    where = _start(quiet, device)
+    chosen = chosen_runs(results, runs, quiet)
+    where = start(quiet, device)
     from kattn_cli.commands.spectrum import spectra_of_runs
     from kattn_cli.console import console
     from kattn_cli.figures.frames import frame
@@ -200,7 +132,7 @@ def spectrum(
     for run in written:
         console.print(f"{run.folder / 'spectrum.csv'}")
     if written:
-        console.print(draw_spectrum(frame(written, "spectrum.csv"), _figures(results, written)))
+        console.print(draw_spectrum(frame(written, "spectrum.csv"), figures_folder(results, written)))
 
 
 @app.command(epilog="Example:  kattn complexity --attention softmax --attention performer --n 256 --n 1024")
@@ -235,7 +167,7 @@ def complexity(
         raise KattnError(f"--heads {heads} does not divide --dim {dim}")
     for variable, level in (("KINETO_LOG_LEVEL", "99"), ("TORCH_CPP_LOG_LEVEL", "ERROR")):
         os.environ.setdefault(variable, level)  # read when torch is imported; else its profiler chatters
-    where = _start(quiet, device)
+    where = start(quiet, device)
     import pandas as pd
     import torch
 
@@ -270,7 +202,7 @@ def throughput(
     quiet: QuietOption = False,
 ) -> None:
     """Training speed: our loop against timm's model in a plain one, and the recipe's data against synthetic input."""
-    where = _start(quiet, device)
+    where = start(quiet, device)
     from kattn_cli.commands.throughput import PAIRS, measure_throughput
     from kattn_cli.console import console
 
@@ -291,15 +223,18 @@ def plot(
     output: Annotated[
         Path | None, typer.Option(help="Folder for the figures. [default: the run's own, or results/figures]")
     ] = None,
+    paper: Annotated[
+        Paper | None, typer.Option(help="Also the paper's robustness tables, its numbers beside ours.")
+    ] = None,
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
 ) -> None:
     """Figures and the comparison table of some runs, from their CSVs alone."""
-    chosen = _runs(results, runs, quiet)
+    chosen = chosen_runs(results, runs, quiet)
     from kattn_cli.commands.plot import plot_runs
     from kattn_cli.console import console
 
-    for picture in plot_runs(chosen, output or _figures(results, chosen)):
+    for picture in plot_runs(chosen, output or figures_folder(results, chosen), paper.value if paper else None):
         console.print(picture)
 
 
@@ -325,24 +260,9 @@ def list_(
     console.print(listing(kind.value, results))
 
 
-def _runs(results: Path, references: list[str] | None, quiet: bool) -> list:
-    from kattn_cli.console import console
-    from kattn_cli.results import find_runs
-
-    console.quiet = quiet
-    chosen = find_runs(results, references or [])
-    if not references:
-        console.print(f"The newest run: {chosen[0].folder}")
-    return chosen
-
-
 def _told(names: list[str]) -> str:
     """Runs as arguments: many of them by their folders."""
     return " ".join(names if len(names) <= 3 else sorted({name.partition("/")[0] for name in names}))
-
-
-def _figures(results: Path, runs: list) -> Path:
-    return runs[0].folder / "figures" if len(runs) == 1 else results / "figures"
 
 
 def main() -> None:

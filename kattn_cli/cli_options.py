@@ -5,9 +5,14 @@ from __future__ import annotations
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    import torch
+
+    from kattn_cli.results import Run
 
 
 class Kind(str, Enum):
@@ -19,6 +24,12 @@ class Kind(str, Enum):
     attacks = "attacks"
     recipes = "recipes"
     runs = "runs"
+
+
+class Paper(str, Enum):
+    """A paper whose tables ours can be laid beside."""
+
+    rpc = "rpc"
 
 
 class Checkpoint(str, Enum):
@@ -56,3 +67,29 @@ def fraction(text: str) -> float:
     if not 0 < value <= 1:
         raise typer.BadParameter(f"{text} is not in (0, 1]; pixels run from 0 to 1")
     return value
+
+
+def start(quiet: bool, device: str) -> torch.device:
+    """Silence the console if asked to; the device to run on."""
+    from kattn_cli.console import console
+    from kattn_cli.device import resolve_device
+
+    console.quiet = quiet
+    return resolve_device(device)
+
+
+def chosen_runs(results: Path, references: list[str] | None, quiet: bool) -> list[Run]:
+    """The runs that ``references`` mean, by default the newest, which is then named."""
+    from kattn_cli.console import console
+    from kattn_cli.results import find_runs
+
+    console.quiet = quiet
+    chosen = find_runs(results, references or [])
+    if not references:
+        console.print(f"The newest run: {chosen[0].folder}")
+    return chosen
+
+
+def figures_folder(results: Path, runs: list[Run]) -> Path:
+    """A single run's own folder for figures, or that of several."""
+    return runs[0].folder / "figures" if len(runs) == 1 else results / "figures"

@@ -42,12 +42,12 @@ WITHOUT_TORCH = [
     "recipe_train",
     "whole_file",
 ]
-WITHOUT_TORCH += ["figures", "cli", "cli_data", "cli_options"]
+WITHOUT_TORCH += ["figures", "cli", "cli_attack", "cli_data", "cli_eval", "cli_options"]
 
 
 def files(room: str) -> list[Path]:
     single = PACKAGE / f"{room}.py"
-    return [single] if single.exists() else sorted((PACKAGE / room).glob("*.py"))
+    return [single] if single.exists() else sorted((PACKAGE / room).rglob("*.py"))
 
 
 def imported(path: Path) -> set[str]:

@@ -54,3 +54,18 @@ def power_law_exponent(sizes: Sequence[float], values: Sequence[float]) -> float
         return math.nan
     slope, _ = np.polyfit(np.log(sizes), np.log(values), 1)
     return float(slope)
+
+
+def aupr(positives: NDArray[np.floating], negatives: NDArray[np.floating]) -> float:
+    """Area under the precision-recall curve of scores that should be high for positives; a share of 1.
+
+    Average precision, Σ (Rₙ − Rₙ₋₁) Pₙ over falling thresholds, without interpolation. Scores without skill come to
+    the share of positives. ``positives``: ``(n,)``; ``negatives``: ``(m,)``; nan where either is empty or one is not a
+    number.
+    """
+    scores = np.concatenate([positives, negatives])
+    if not (len(positives) and len(negatives) and np.isfinite(scores).all()):
+        return math.nan
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(np.arange(len(scores)) < len(positives), scores))

@@ -1,15 +1,17 @@
-"""The gradient that white-box attacks climb."""
+"""The gradient that white-box attacks climb, and the steepest way up in a norm."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.attacks.settings import Model, Norm
 
-def loss_gradient(model: Callable[[Tensor], Tensor], images: Tensor, labels: Tensor) -> Tensor:
+TINY = 1e-12
+
+
+def loss_gradient(model: Model, images: Tensor, labels: Tensor) -> Tensor:
     """Gradient of the summed cross-entropy with respect to the images: of each image's own loss."""
     images = images.detach().requires_grad_()
     with torch.enable_grad():
@@ -18,7 +20,12 @@ def loss_gradient(model: Callable[[Tensor], Tensor], images: Tensor, labels: Ten
     return gradient
 
 
-def uniform(images: Tensor, epsilon: float, generator: torch.Generator) -> Tensor:
-    """Uniform in [−ε, ε], of the images' shape; drawn on the CPU, so that every device gets the same."""
-    draw = torch.rand(images.shape, generator=generator, dtype=images.dtype)
-    return (2 * draw - 1).to(images.device) * epsilon
+def steepest(gradient: Tensor, norm: Norm) -> Tensor:
+    """The direction of length 1 in ``norm`` (linf or l2), image by image, along which the loss rises fastest.
+
+    ``gradient``: ``(B, C, H, W)``. Where an image's is zero, so is its direction.
+    """
+    if norm == "linf":
+        return gradient.sign()
+    lengths = torch.linalg.vector_norm(gradient, dim=(1, 2, 3), keepdim=True)
+    return gradient / lengths.clamp_(min=TINY)

@@ -1,37 +1,56 @@
-"""PGD, projected gradient descent (Madry et al., 2018), ℓ∞, untargeted.
+"""PGD, projected gradient descent (Madry et al., 2018), ℓ∞ or ℓ2.
 
-Settings of the RPC-Attention paper, Appendix A.2: 20 steps of 0.15 ε; from a uniformly random start.
+The RPC-Attention paper, Appendix A.2: 20 steps, "a step size of α = 0.15", which we take as a share of ε, and ε from
+1/255 to 6/255. It does not name the start; ours is uniform in the ball, as Madry et al.'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks.gradient import loss_gradient, uniform
+from kattn_cli.attacks.bounds import project, require
+from kattn_cli.attacks.draws import uniform_in_ball
+from kattn_cli.attacks.gradient import loss_gradient, steepest
+from kattn_cli.attacks.settings import PAPER_EPSILONS, Attack, Model, Norm, Passes, Settings
 
-STEPS = 20
-RELATIVE_STEP = 0.15
+NORMS: tuple[Norm, ...] = ("linf", "l2")
 
 
 def pgd(
-    model: Callable[[Tensor], Tensor],
+    model: Model,
     images: Tensor,
     labels: Tensor,
-    *,
-    epsilon: float,
+    settings: Settings,
     generator: torch.Generator,
-    steps: int = STEPS,
-    relative_step: float = RELATIVE_STEP,
+    *,
     random_start: bool = True,
 ) -> Tensor:
-    """``steps`` ascents of the loss, each projected onto the ε-ball around ``images`` and onto [0, 1]."""
-    low, high = (images - epsilon).clamp(min=0), (images + epsilon).clamp(max=1)
-    start = images + uniform(images, epsilon, generator) if random_start else images
-    adversarial = start.clamp(low, high)
-    for _ in range(steps):
-        ascent = loss_gradient(model, adversarial, labels).sign()
-        adversarial = (adversarial + relative_step * epsilon * ascent).clamp(low, high)
+    """``steps`` ascents of the cross-entropy, each projected onto the ε-ball around ``images`` and onto [0, 1].
+
+    A step goes along the gradient's sign (ℓ∞) or the normalised gradient (ℓ2); down instead of up where targeted.
+
+    Raises:
+        KattnError: for another norm or an infinite ε.
+    """
+    require("pgd", settings, NORMS)
+    start = images + uniform_in_ball(images, settings, generator) if random_start else images.clone()
+    adversarial = project(start, images, settings)
+    step = -settings.step_size if settings.targeted else settings.step_size
+    for _ in range(settings.steps):
+        ascent = steepest(loss_gradient(model, adversarial, labels), settings.norm)
+        adversarial = project(adversarial.add_(ascent, alpha=step), images, settings)
     return adversarial
+
+
+PGD = Attack(
+    pgd,
+    "projected gradient descent from a random start",
+    NORMS,
+    PAPER_EPSILONS,
+    lambda settings: Passes(settings.steps, settings.steps),
+    steps=20,
+    relative_step=0.15,
+    can_target=True,
+    can_restart=True,
+)

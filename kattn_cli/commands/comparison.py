@@ -6,14 +6,12 @@ import math
 from collections.abc import Sequence
 
 import pandas as pd
-from rich.measure import Measurement
-from rich.table import Table
 
+from kattn_cli.commands.wide_table import print_wide
 from kattn_cli.console import console
 from kattn_cli.figures.comparison import comparison
 from kattn_cli.results import Run
 
-WIDEST = 1000
 MOST_COLUMNS = 7
 """Quantities that fit beside each other; with more, and fewer runs, the runs stand side by side instead."""
 
@@ -32,23 +30,11 @@ def print_comparison(runs: Sequence[Run]) -> pd.DataFrame:
     labels, quantities = (list(dict.fromkeys(part)) for part in zip(*cells, strict=True))
     console.print("\nTop-1 on the test set in %, mean ± half of the 95 % interval (standard deviation) over seeds\n")
     if len(quantities) <= max(MOST_COLUMNS, len(labels)):
-        shown = _table("run", quantities, [[one, *(cells.get((one, q), "") for q in quantities)] for one in labels])
+        print_wide(["run", *quantities], [[one, *(cells.get((one, q), "") for q in quantities)] for one in labels])
     else:
-        shown = _table("", labels, [[q, *(cells.get((one, q), "") for one in labels)] for q in quantities])
-    shown.width = Measurement.get(console, console.options.update(max_width=WIDEST), shown).maximum
-    console.print(shown, crop=False)
+        print_wide(["", *labels], [[q, *(cells.get((one, q), "") for one in labels)] for q in quantities])
     console.print()
     return table
-
-
-def _table(corner: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    shown = Table(box=None, padding=(0, 2, 0, 0))
-    shown.add_column(corner, no_wrap=True)
-    for column in columns:
-        shown.add_column(column, justify="right", no_wrap=True)
-    for row in rows:
-        shown.add_row(*row)
-    return shown
 
 
 def _cell(quantity: str, mean: float, half: float, std: float) -> str:

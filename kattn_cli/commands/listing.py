@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -58,8 +59,11 @@ def _attacks() -> Rows:
     from kattn_cli.attacks import ATTACKS
 
     for name, attack in ATTACKS.items():
-        steps = {0: "", 1: ", 1 step of ε"}.get(attack.steps, f", {attack.steps} steps of {attack.relative_step} ε")
-        yield name, attack.description, f"{attack.norm}{steps}"
+        unit = "ε" if math.isfinite(attack.epsilons[0]) else "pixels"
+        step = f" of {attack.relative_step:g} {unit}" if attack.relative_step else ""
+        steps = f", {attack.steps:,} step{'s' * (attack.steps > 1)}{step}" if attack.steps else ""
+        sight = "white-box" if attack.white_box else "black-box"
+        yield name, attack.description, f"{sight}, {' '.join(attack.norms)}{steps}"
 
 
 def _recipes() -> Rows:

@@ -6,20 +6,26 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from kattn_cli.analysis.corruption_errors import errors_by_type, measured_together
 from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.figures.frames import attack_frame, frame, shared_folder
 from kattn_cli.results import Run
+
+ALL_TYPES = 15
+"""As many types of corruption as ImageNet-C has."""
 
 
 def comparison(runs: Sequence[Run]) -> pd.DataFrame:
     """One row a label: ``quantity → [values over seeds]``, as tidy rows ``label, quantity, mean, half, std, seeds``.
 
-    Quantities: ``params``, ``clean``, one for each attack and ε (``pgd 4/255``), ``train s``.
+    Quantities: ``params``, ``clean``, one for each measurement under attack (``pgd 4/255``), ``train s``. Those
+    measured on fewer images than the rest say so: ``pgd 4/255 (300 images)``. ``mean error`` is under corruption, over
+    types and severities.
     """
     parts = [
         _fact(runs, "params", "parameters"),
-        _clean(runs),
-        _attacked(runs),
+        _accuracies(runs),
+        _corrupted(runs),
         _fact(runs, "train s", "train_seconds"),
     ]
     known = [part.dropna(subset="value") for part in parts if len(part)]
@@ -41,39 +47,42 @@ def _fact(runs: Sequence[Run], quantity: str, key: str) -> pd.DataFrame:
     return pd.DataFrame(rows).assign(quantity=quantity)
 
 
-def _clean(runs: Sequence[Run]) -> pd.DataFrame:
-    """From ``kattn eval`` where it was run, else from ``kattn attack``, on the images that it saw."""
-    parts = []
-    if not (attacked := attack_frame(runs)).empty:
-        attacked = attacked.sort_values("images", kind="stable")
-        parts.append(attacked.assign(value=attacked["clean_top1"]))
+def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
+    """Clean, and under each attack; what was measured on fewer images than the rest says on how many."""
+    attacked, parts = attack_frame(runs), []
+    if not attacked.empty:
+        by_images = attacked.sort_values("images", kind="stable")
+        parts.append(by_images.assign(quantity="clean", value=by_images["clean_top1"]))
     if not (evaluated := frame(runs, "eval.csv")).empty:
-        parts.append(evaluated[evaluated["split"] == "test"].assign(value=evaluated["top1"]))
+        clean = evaluated[(evaluated["split"] == "test") & _uncorrupted(evaluated)]
+        parts.append(clean.assign(quantity="clean", value=clean["top1"]))
+    if not attacked.empty:
+        parts.append(attacked.assign(quantity=attacked["name"], value=attacked["top1"]))
     if not parts:
         return pd.DataFrame()
-    return _latest(pd.concat(parts).assign(quantity="clean"))
-
-
-def _attacked(runs: Sequence[Run]) -> pd.DataFrame:
-    table = attack_frame(runs)
-    if table.empty:
-        return table
-    names = [
-        f"{attack} {epsilon_text(epsilon)}" for attack, epsilon in zip(table["attack"], table["epsilon"], strict=True)
-    ]
-    table = table.assign(quantity=names, value=table["top1"])
-    return _latest(table.sort_values(["attack", "epsilon"], key=_attack_order, kind="stable"))
-
-
-def _attack_order(column: pd.Series) -> pd.Series:
-    return column.map({"pgd": 0, "fgsm": 1, "noise": 2}) if column.name == "attack" else column
-
-
-def _latest(table: pd.DataFrame) -> pd.DataFrame:
+    table = pd.concat(parts)
+    if "images" in table:
+        most = table["images"].max()
+        table["quantity"] = [
+            f"{quantity} ({images:,.0f} images)" if images < most else quantity
+            for quantity, images in zip(table["quantity"], table["images"], strict=True)
+        ]
     latest = table.drop_duplicates(["label", "run_seed", "quantity"], keep="last")
     return latest[["label", "run_seed", "quantity", "value"]]
 
 
-def epsilon_text(epsilon: float) -> str:
-    """``4/255``."""
-    return f"{255 * epsilon:.3g}/255"
+def _corrupted(runs: Sequence[Run]) -> pd.DataFrame:
+    """The mean error under corruption; each number of types and images is a quantity of its own."""
+    table = frame(runs, "eval.csv")
+    rows = []
+    for (label, seed), part in table.groupby(["label", "run_seed"], sort=False) if len(table) else ():
+        together = measured_together(part)
+        if len(together) and len(errors := errors_by_type(together)):
+            types = "" if len(errors) == ALL_TYPES else f", {len(errors)} types"
+            quantity = f"mean error ({int(together['images'].max()):,} images{types})"
+            rows.append({"label": label, "run_seed": seed, "quantity": quantity, "value": float(errors.mean())})
+    return pd.DataFrame(rows)
+
+
+def _uncorrupted(evaluated: pd.DataFrame) -> pd.Series:
+    return evaluated["severity"] == 0 if "severity" in evaluated else pd.Series(True, index=evaluated.index)

@@ -7,6 +7,7 @@ from io import StringIO
 
 import pandas as pd
 
+from kattn_cli.analysis.attack_names import DEFAULTS, IDENTITY, named
 from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.results import Run, whole_rows
 
@@ -18,7 +19,7 @@ def shared_folder(labels: Iterable[str]) -> str:
 
 
 def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
-    """All rows of ``table`` (``metrics.csv``, say) with ``label``, ``mechanism`` and ``run_seed`` columns.
+    """All rows of ``table`` (``metrics.csv``, say) with ``label``, ``mechanism``, ``run_seed`` and ``folder`` columns.
 
     Labels lose the folder that all of them share. Of several runs with one label and seed, the newest counts.
     """
@@ -30,20 +31,24 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
         if path.exists():
             rows = pd.read_csv(StringIO(whole_rows(path)))
             mechanism = run.manifest.get("mechanism", label)
-            parts.append(rows.assign(label=label.removeprefix(folder), mechanism=mechanism, run_seed=seed))
+            of_run = {"mechanism": mechanism, "run_seed": seed, "folder": str(run.folder)}
+            parts.append(rows.assign(label=label.removeprefix(folder), **of_run))
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
 def attack_frame(runs: Iterable[Run]) -> pd.DataFrame:
-    """The rows of ``attacks.csv``, one for each label, seed, attack and ε: the one over the most images, then the last.
+    """The rows of ``attacks.csv``, one for each label, seed and measurement: that of the most images, then the last.
 
-    So a quick look with ``--limit`` never mixes with the whole test set.
+    So a quick look with ``--limit`` never mixes with the whole test set. ``name`` is what the measurement is called.
     """
     table = frame(runs, "attacks.csv")
     if table.empty:
         return table
+    for column, value in DEFAULTS.items():
+        table[column] = table[column].where(table[column].notna(), value) if column in table else value
     by_images = table.sort_values("images", kind="stable")
-    return by_images.drop_duplicates(["label", "run_seed", "attack", "epsilon"], keep="last").sort_index()
+    newest = by_images.drop_duplicates(["label", "run_seed", *IDENTITY], keep="last")
+    return named(newest.sort_index())
 
 
 def seeds_caption(data: pd.DataFrame) -> str:

@@ -1,37 +1,95 @@
-"""Accuracy over the size of the perturbation."""
+"""Accuracy under attack: over the size of the perturbation, and side by side for attacks of one budget."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.axes import Axes
 
+from kattn_cli.analysis.attack_names import SIGNS
+from kattn_cli.analysis.statistics import wilson_interval
 from kattn_cli.figures.frames import over_seeds, seeds_caption
 from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, panels, save
 
+SAME = ["attack", "norm", "epsilon_units", "targeted", "steps", "restarts"]
+TITLES = {"noise": "uniform noise", "autoattack": "AutoAttack", "square": "Square"}
+
 
 def draw_robustness(attacks: pd.DataFrame, folder: Path) -> Path:
-    """One panel an attack; ε = 0 is the clean accuracy on the same images."""
-    names = sorted(attacks["attack"].unique(), key=["pgd", "fgsm", "noise"].index)
-    figure, axes_row = panels(len(names))
+    """One panel for each attack at several ε, ε = 0 being clean; all others together in one more.
+
+    Bands and bars are 95 % intervals: Student-t over seeds, Wilson for a single one.
+    """
+    series = list(attacks.groupby(SAME, sort=False))
+    swept = [(key, rows) for key, rows in series if rows["epsilon"].nunique() > 1]
+    single = [rows for _, rows in series if rows["epsilon"].nunique() == 1]
+    figure, axes_row = panels(len(swept) + bool(single))
     palette = Palette()
-    for axes, name in zip(axes_row, names, strict=True):
-        rows = attacks[attacks["attack"] == name]
-        clean = rows.drop_duplicates(["label", "run_seed"]).assign(epsilon=0.0, top1=lambda row: row["clean_top1"])
-        clean = clean.drop(columns=["top1_low", "top1_high"])
-        points = over_seeds(pd.concat([clean, rows]), ("label", "mechanism", "epsilon"), "top1").dropna(subset="mean")
-        for (label, mechanism), part in points.groupby(["label", "mechanism"]):
-            line = palette.line(str(mechanism), str(label))
-            epsilon = 255 * part["epsilon"]
-            low, high = part["low"].fillna(part["mean"]), part["high"].fillna(part["mean"])
-            axes.plot(epsilon, part["mean"], marker="o", markersize=3, label=label, **line)
-            band(axes, epsilon, low, high, line["color"], attacks["label"].nunique())
-        axes.set_title(name.upper() if name != "noise" else "uniform noise", fontsize=9)
-        axes.set_xlabel("ε (1/255 of the pixel range, ℓ∞)")
-        axes.set_ylim(-2, 102)
-        integer_ticks(axes)
+    for axes, (key, rows) in zip(axes_row, swept, strict=False):
+        _over_epsilon(axes, rows, dict(zip(SAME, key, strict=True)), palette)
+    if single:
+        _side_by_side(axes_row[-1], pd.concat(single), palette)
     axes_row[0].set_ylabel("test top-1 (%)")
     legend_above(figure, axes_row[0])
-    images = ", ".join(map(str, sorted(attacks["images"].unique())))
-    caption = f"{seeds_caption(attacks)}; {images} test images; bands: 95 % (Student-t over seeds, Wilson for one)"
+    images = ", ".join(f"{count:,}" for count in sorted(attacks["images"].unique()))
+    caption = f"{seeds_caption(attacks)}; {images} test images; 95 % intervals (Student-t over seeds, Wilson for one)"
     return save(figure, folder, "robustness", caption)
+
+
+def _over_epsilon(axes: Axes, rows: pd.DataFrame, what: dict[str, object], palette: Palette) -> None:
+    points = over_seeds(pd.concat([_clean(rows), rows]), ("label", "mechanism", "epsilon"), "top1")
+    unit = 255 if what["norm"] == "linf" else 1
+    for (label, mechanism), part in points.dropna(subset="mean").groupby(["label", "mechanism"]):
+        line = palette.line(str(mechanism), str(label))
+        axes.plot(unit * part["epsilon"], part["mean"], marker="o", markersize=3, label=label, **line)
+        low, high = part["low"].fillna(part["mean"]), part["high"].fillna(part["mean"])
+        band(axes, unit * part["epsilon"], low, high, line["color"], rows["label"].nunique())
+    axes.set_title(_title(what), fontsize=9)
+    space = "pixel range" if what["epsilon_units"] != "normalised" else "normalised range"
+    share = "1/255 of the " if unit == 255 else ""
+    axes.set_xlabel(f"ε ({share}{space}, {SIGNS[str(what['norm'])]})")
+    axes.set_ylim(-2, 102)
+    if unit == 255:
+        integer_ticks(axes)
+
+
+def _clean(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a label and seed at ε = 0, with the interval of its own images."""
+    clean = rows.drop_duplicates(["label", "run_seed"]).assign(epsilon=0.0, top1=lambda row: row["clean_top1"])
+    ends = [
+        wilson_interval(round(share / 100 * images), images)
+        for share, images in zip(clean["clean_top1"], clean["images"], strict=True)
+    ]
+    low, high = zip(*ends, strict=True)
+    return clean.assign(top1_low=[100 * end for end in low], top1_high=[100 * end for end in high])
+
+
+def _side_by_side(axes: Axes, rows: pd.DataFrame, palette: Palette) -> None:
+    names = list(dict.fromkeys(rows["name"]))
+    points = over_seeds(rows, ("label", "mechanism", "name"), "top1")
+    labels = list(dict.fromkeys(points["label"]))
+    for (label, mechanism), part in points.groupby(["label", "mechanism"]):
+        line = palette.line(str(mechanism), str(label))
+        shift = 0.7 * ((labels.index(label) + 0.5) / len(labels) - 0.5)
+        places = [names.index(name) + shift for name in part["name"]]
+        spread = [(part["mean"] - part["low"]).fillna(0).clip(0), (part["high"] - part["mean"]).fillna(0).clip(0)]
+        axes.errorbar(
+            places, part["mean"], yerr=spread, fmt="o", markersize=3, elinewidth=1, color=line["color"], label=label
+        )
+    axes.set_xticks(
+        range(len(names)),
+        names,
+        rotation=30 if len(names) > 2 else 0,
+        ha="right" if len(names) > 2 else "center",
+        fontsize=7,
+    )
+    axes.set_title("one budget", fontsize=9)
+    axes.set_ylim(-2, 102)
+
+
+def _title(what: dict[str, object]) -> str:
+    parts = [TITLES.get(str(what["attack"]), str(what["attack"]).upper())]
+    parts += ["targeted"] if what["targeted"] is True else []
+    parts += ["(normalised)"] if what["epsilon_units"] == "normalised" else []
+    return " ".join(parts)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.analysis.statistics import expected_calibration_error
-from kattn_cli.data import Split
 from kattn_cli.errors import DataError
 from kattn_cli.models import Classifier, auxiliary_loss
 
@@ -35,16 +35,68 @@ def topk_correct(logits: Tensor, labels: Tensor, k: int) -> Tensor:
     return (logits.topk(k).indices == labels[:, None]).any(-1)
 
 
-@torch.no_grad()
+@dataclass(frozen=True)
+class Outputs:
+    """What a model said of each image: ``scores`` ``(n, classes)`` float32 logits, ``labels`` ``(n,)``.
+
+    ``auxiliary`` ``(n,)``: the auxiliary loss of the batch that the image was in.
+    """
+
+    scores: Tensor
+    labels: Tensor
+    auxiliary: Tensor
+
+    def among(self, classes: Tensor) -> Outputs:
+        """Only the images of ``classes`` ``(k,)``, and only their logits; labels become places in ``classes``."""
+        place = torch.full((self.scores.shape[-1],), -1, device=self.labels.device)
+        place[classes.to(place.device)] = torch.arange(len(classes), device=place.device)
+        kept = place[self.labels] >= 0
+        chosen = self.scores[kept][:, classes.to(self.scores.device)]
+        return Outputs(chosen, place[self.labels[kept]], self.auxiliary[kept])
+
+    def confidence(self) -> Tensor:
+        """The highest probability that softmax gives any class, ``(n,)`` float64."""
+        return self.scores.double().softmax(-1).amax(-1)
+
+    def measures(self) -> Evaluation:
+        """Accuracy, loss and calibration."""
+        return Evaluation(
+            images=len(self.labels),
+            loss=F.cross_entropy(self.scores, self.labels).item(),
+            auxiliary_loss=self.auxiliary.mean().item(),
+            top1=100 * topk_correct(self.scores, self.labels, 1).double().mean().item(),
+            top5=100 * topk_correct(self.scores, self.labels, 5).double().mean().item(),
+            ece=expected_calibration_error(self.scores.softmax(-1).cpu().numpy(), self.labels.cpu().numpy()),
+        )
+
+
+class Batched(Protocol):
+    """What can be evaluated; a :class:`~kattn_cli.data.images.Split`, for instance."""
+
+    def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+        """Images ``(B, channels, height, width)`` in [0, 1], and labels ``(B,)``."""
+
+
 def evaluate(
-    model: Classifier, split: Split, batch_size: int = EVAL_BATCH, gather: Callable[[Tensor], Tensor] | None = None
+    model: Classifier, split: Batched, batch_size: int = EVAL_BATCH, gather: Callable[[Tensor], Tensor] | None = None
 ) -> Evaluation:
-    """Evaluate in ``eval`` mode; the model's mode is put back afterwards.
+    """Evaluate in ``eval`` mode; the model's mode is put back afterwards. See :func:`outputs_on`."""
+    return outputs_on(model, split, batch_size, gather).measures()
+
+
+@torch.no_grad()
+def outputs_on(
+    model: Classifier, split: Batched, batch_size: int = EVAL_BATCH, gather: Callable[[Tensor], Tensor] | None = None
+) -> Outputs:
+    """What the model says in ``eval`` mode; its mode is put back afterwards.
 
     What counts are the images that the split yields, which leaves out those that cannot be read.
 
     Args:
         gather: joins ``(n, …)`` of several processes, each of which has a part of the images as its ``split``.
+
+    Raises:
+        DataError: if there is no image.
     """
     training = model.training
     model.eval()
@@ -57,12 +109,4 @@ def evaluate(
     if not logits:
         raise DataError("there is no image to evaluate that can be read, or there are more processes than images")
     join = gather or (lambda rows: rows)
-    scores, labels, terms = (join(torch.cat(rows)) for rows in (logits, targets, auxiliary))
-    return Evaluation(
-        images=len(labels),
-        loss=F.cross_entropy(scores, labels).item(),
-        auxiliary_loss=terms.mean().item(),
-        top1=100 * topk_correct(scores, labels, 1).double().mean().item(),
-        top5=100 * topk_correct(scores, labels, 5).double().mean().item(),
-        ece=expected_calibration_error(scores.softmax(-1).cpu().numpy(), labels.cpu().numpy()),
-    )
+    return Outputs(*(join(torch.cat(rows)) for rows in (logits, targets, auxiliary)))

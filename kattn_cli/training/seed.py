@@ -23,6 +23,7 @@ class Stream(IntEnum):
     ATTACK = 3
     COMPLEXITY = 4
     IMAGE = 5
+    CORRUPTION = 6
 
 
 def derived_seed(seed: int, stream: Stream, counter: int = 0) -> int:

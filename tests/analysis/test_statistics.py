@@ -7,8 +7,10 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import average_precision_score
 
 from kattn_cli.analysis.statistics import (
+    aupr,
     expected_calibration_error,
     mean_interval,
     power_law_exponent,
@@ -44,3 +46,23 @@ def test_exponent_of_a_power_law() -> None:
     sizes = [64, 128, 256]
     assert power_law_exponent(sizes, [3 * n**1.7 for n in sizes]) == pytest.approx(1.7)
     assert math.isnan(power_law_exponent([64], [1.0]))
+
+
+def test_aupr_by_hand() -> None:
+    """Positives 3 and 1, negatives 2 and 0: precision 1 at recall 1/2, then 2/3 at recall 1."""
+    assert aupr(np.array([3.0, 1.0]), np.array([2.0, 0.0])) == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
+
+
+def test_aupr_equals_scikit_learn_with_ties() -> None:
+    draw = np.random.default_rng(0)
+    positives, negatives = draw.normal(0.5, 1, 60).round(1), draw.normal(0, 1, 300).round(1)
+    right = np.r_[np.ones(60), np.zeros(300)]
+    expected = average_precision_score(right, np.r_[positives, negatives])
+    assert aupr(positives, negatives) == pytest.approx(expected, abs=1e-12)
+    assert aupr(np.zeros(60), np.zeros(300)) == pytest.approx(1 / 6)
+
+
+def test_there_is_no_aupr_of_one_kind_alone_or_of_what_is_no_number() -> None:
+    some = np.array([0.5])
+    for positives, negatives in ((some, some[:0]), (some[:0], some), (np.array([math.nan]), some)):
+        assert math.isnan(aupr(positives, negatives))

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from kattn_cli.analysis.attack_names import epsilon_text
 from kattn_cli.attention import BASELINES, MECHANISMS
-from kattn_cli.figures.comparison import comparison, epsilon_text
+from kattn_cli.figures.comparison import comparison
 from kattn_cli.figures.complexity import exponents
 from kattn_cli.figures.frames import attack_frame, frame, over_seeds, seeds_caption
 from kattn_cli.figures.style import COLOURS, Palette
@@ -59,6 +60,17 @@ def test_a_quick_look_never_mixes_with_the_whole_test_set(tmp_path: Path) -> Non
     assert attack_frame([run])["top1"].tolist() == [80.0]
     table = comparison([run]).set_index("quantity")
     assert table["mean"].to_dict() == {"clean": 97.0, "pgd 4/255": 80.0}
+
+
+def test_what_was_measured_on_fewer_images_says_so(tmp_path: Path) -> None:
+    run = create_run(tmp_path, "a", 0, "", {"status": "finished", "start": "2026-01-01"})
+    write_rows(run.folder / "eval.csv", [{"split": "test", "severity": 0, "images": 1000, "top1": 96.0}])
+    write_rows(
+        run.folder / "attacks.csv",
+        [{"attack": "pgd", "epsilon": 4 / 255, "images": 355, "top1": 80.0, "clean_top1": 97.0}],
+    )
+    table = comparison([run]).set_index("quantity")
+    assert table["mean"].to_dict() == {"clean (355 images)": 97.0, "clean": 96.0, "pgd 4/255 (355 images)": 80.0}
 
 
 def test_captions_and_names() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from kattn_cli.data import MemorySplit
-from kattn_cli.training.evaluate import evaluate
+from kattn_cli.training.evaluate import Outputs, evaluate
 
 
 class Fixed(nn.Module):
@@ -49,3 +50,17 @@ def test_by_hand(split: MemorySplit) -> None:
         assert result.loss == pytest.approx(total - right, rel=1e-6)
         assert result.ece == pytest.approx(abs(right - torch.tensor([0.0, 1.0, 0.0]).softmax(0)[1].item()), rel=1e-5)
     assert model.training
+
+
+def test_among_some_classes_only() -> None:
+    """Of classes 3 and 1, in that order: image 0 (class 1) is right only once class 2 is out of the way."""
+    scores = torch.tensor([[0.0, 2.0, 9.0, 1.0], [0.0, 1.0, 0.0, 5.0], [7.0, 0.0, 0.0, 0.0], [0.0, 4.0, 0.0, 3.0]])
+    outputs = Outputs(scores, torch.tensor([1, 3, 0, 3]), torch.zeros(4))
+    assert outputs.measures().top1 == 50
+    some = outputs.among(torch.tensor([3, 1]))
+    assert some.scores.tolist() == [[1, 2], [5, 1], [3, 4]]
+    assert some.labels.tolist() == [1, 0, 0]
+    assert some.measures().top1 == pytest.approx(100 * 2 / 3)
+    e = math.e
+    assert some.confidence().tolist() == pytest.approx([e / (e + 1), e**4 / (e**4 + 1), e / (e + 1)])
+    assert some.measures().top5 == 100

@@ -1,0 +1,149 @@
+"""``kattn attack``."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kattn_cli.cli_options import (
+    Checkpoint,
+    CheckpointOption,
+    DeviceOption,
+    QuietOption,
+    ResultsOption,
+    Runs,
+    chosen_runs,
+    figures_folder,
+    fraction,
+    start,
+)
+from kattn_cli.errors import KattnError, stoppable
+
+if TYPE_CHECKING:
+    from kattn_cli.attacks.settings import Norm as NormName
+
+QUICK = ("pgd", "fgsm", "noise")
+EXAMPLE = "Example:  kattn attack quickstart/rpc --pgd --fgsm --noise --epsilon 1/255 --epsilon 4/255"
+
+
+class Norm(str, Enum):
+    """A norm of a perturbation."""
+
+    linf = "linf"
+    l2 = "l2"
+    l1 = "l1"
+
+
+class Convention(str, Enum):
+    """Whose threat model."""
+
+    paper = "paper"
+    reference = "reference"
+
+
+def budget(text: str) -> float:
+    """A number above 0, a fraction, or ``inf``."""
+    try:
+        value = math.inf if text == "inf" else float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise typer.BadParameter(f'"{text}" is not a number, a fraction or inf') from None
+    if value <= 0:
+        raise typer.BadParameter(f"{text} is not above 0")
+    return value
+
+
+def attack(
+    runs: Runs = None,
+    pgd: Annotated[bool, typer.Option("--pgd", help="20 steps of 0.15 ε from a random start.")] = False,
+    fgsm: Annotated[bool, typer.Option("--fgsm", help="One step of ε along the gradient's sign.")] = False,
+    spsa: Annotated[bool, typer.Option("--spsa", help="Black-box: 40 steps on estimated gradients.")] = False,
+    sld: Annotated[bool, typer.Option("--sld", help="Sparse ℓ1 descent.")] = False,
+    cw: Annotated[bool, typer.Option("--cw", help="Carlini and Wagner: the nearest image in ℓ2, 1,000 steps.")] = False,
+    noise: Annotated[bool, typer.Option("--noise", help="Uniform noise, blind to the model.")] = False,
+    autoattack: Annotated[
+        bool, typer.Option("--autoattack", help="The standard ensemble: APGD-CE, APGD-DLR, FAB, Square.")
+    ] = False,
+    square: Annotated[bool, typer.Option("--square", help="Black-box: random squares, 5,000 queries.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    epsilon: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="ℓ∞ budget, as 4/255 or 0.0157 of the pixel range; repeat for several. [default: the RPC paper's]"
+        ),
+    ] = None,
+    epsilon_l2: Annotated[
+        list[str] | None, typer.Option(help="ℓ2 budget in pixel units, or inf; repeat. [default: inf for cw]")
+    ] = None,
+    epsilon_l1: Annotated[
+        list[str] | None, typer.Option(help="ℓ1 budget in pixel units; repeat. [default: 10 for sld]")
+    ] = None,
+    norm: Annotated[Norm | None, typer.Option(help="Attack in this norm. [default: each attack's own]")] = None,
+    steps: Annotated[int | None, typer.Option(min=2, help="Steps of attacks that take several.")] = None,
+    step_size: Annotated[
+        float | None, typer.Option(min=1e-6, help="As a share of ε; for cw, in pixels. [default: each attack's own]")
+    ] = None,
+    restarts: Annotated[int, typer.Option(min=1, help="Random starts, the worst of which counts.")] = 1,
+    targeted: Annotated[bool, typer.Option("--targeted", help="Towards a random other class.")] = False,
+    convention: Annotated[
+        Convention,
+        typer.Option(help="paper: ε in pixels, which stay in [0, 1]. reference: in normalised units, unclipped."),
+    ] = Convention.paper,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many test images.")] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Images at once; after each batch progress is kept.")] = 256,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever the attacks draw.")] = 0,
+    checks: Annotated[bool, typer.Option(help="Judge whether the numbers can be believed.")] = True,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what was measured before.")] = False,
+    checkpoint: CheckpointOption = Checkpoint.best,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Accuracy on the test set under attack.
+
+    If no attack is named: pgd, fgsm and noise, which are quick. Several runs are laid side by side, with paired
+    differences from the first. What was interrupted goes on where it stopped when the same command is given again.
+    """
+    flags = {
+        "pgd": pgd, "fgsm": fgsm, "spsa": spsa, "sld": sld,
+        "cw": cw, "noise": noise, "autoattack": autoattack, "square": square,
+    }  # fmt: skip
+    named = [name for name, wanted in flags.items() if wanted]
+    if everything and named:
+        raise KattnError(f"--all and --{named[0]}: --all means every attack; leave one of them out")
+    budgets: dict[NormName, list[float]] = {
+        "linf": [fraction(text) for text in epsilon or []],
+        "l2": [budget(text) for text in epsilon_l2 or []],
+        "l1": [budget(text) for text in epsilon_l1 or []],
+    }
+    chosen = chosen_runs(results, runs, quiet)
+    where = start(quiet, device)
+    from kattn_cli.commands.attack import attack_runs
+    from kattn_cli.commands.attack_plan import Asked, plan
+    from kattn_cli.commands.attack_target import Protocol
+
+    asked = Asked(
+        attacks=list(flags) if everything else named or QUICK,
+        named=bool(named),
+        budgets={key: values for key, values in budgets.items() if values},
+        norm=norm.value if norm else None,
+        steps=steps,
+        relative_step=step_size,
+        restarts=restarts,
+        targeted=targeted,
+    )
+    protocol = Protocol(
+        device=where,
+        seed=seed,
+        limit=limit,
+        checkpoint=checkpoint.value,
+        convention=convention.value,
+        batch_size=batch_size,
+        again=again,
+    )
+    with stoppable("what was measured so far is kept; the same command goes on from there"):
+        attack_runs(chosen, plan(asked), protocol, figures_folder(results, chosen), checks=checks)

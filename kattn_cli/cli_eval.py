@@ -1,0 +1,125 @@
+"""``kattn eval``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kattn_cli.cli_options import (
+    Checkpoint,
+    CheckpointOption,
+    DeviceOption,
+    QuietOption,
+    ResultsOption,
+    Runs,
+    chosen_runs,
+    figures_folder,
+    start,
+)
+from kattn_cli.errors import KattnError, stoppable
+
+EXAMPLE = "Example:  kattn eval quickstart/rpc --corruptions --reference quickstart/softmax"
+
+
+class Parameters(str, Enum):
+    """Whose parameters of the corruptions."""
+
+    imagenet_c = "imagenet-c"
+    cifar_c = "cifar-c"
+
+
+def evaluate(
+    runs: Runs = None,
+    split: Annotated[str, typer.Option(help="test, validation or train.")] = "test",
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many images.")] = None,
+    corruptions: Annotated[
+        bool, typer.Option("--corruptions", help="Also under all 15 types of ImageNet-C at all 5 severities.")
+    ] = False,
+    corruption: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Under this type, such as fog; repeat for several.")
+    ] = None,
+    severity: Annotated[
+        list[int] | None, typer.Option(metavar="1…5", help="At this severity; repeat. [default: all five]")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever the corruptions draw.")] = 0,
+    parameters: Annotated[
+        Parameters | None,
+        typer.Option(help="ImageNet-C's parameters or CIFAR-10-C's. [default: by the size of the images]"),
+    ] = None,
+    frost: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Photographs of frost. [default: frost that is drawn]")
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN", help="What mCE divides by: a run, or alexnet. [default: alexnet for ImageNet, else none]"
+        ),
+    ] = None,
+    ood: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=PATH",
+            help="Also on a folder of <class>/* or <corruption>/<severity>/<class>/*, among its classes only; repeat. "
+            "AUPR: its images against the clean ones by minus the highest softmax probability; without skill it is "
+            "their share.",
+        ),
+    ] = None,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what was measured before.")] = False,
+    save_images: Annotated[
+        bool, typer.Option("--save-images", help="Draw what the corruptions look like; alone, evaluate nothing.")
+    ] = False,
+    checkpoint: CheckpointOption = Checkpoint.best,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Accuracy, loss and calibration on the test set, clean, corrupted, and on other folders.
+
+    The mean error is over types and severities; mCE divides each type's error by a reference's. What was interrupted
+    goes on where it stopped when the same command is given again.
+    """
+    if split not in ("test", "validation", "train"):
+        raise KattnError(f"--split {split}: expected test, validation or train")
+    corrupted = bool(corruptions or corruption or severity)
+    if split != "test" and (corrupted or ood):
+        raise KattnError(f"--split {split}: corruptions and other folders go with the test set; leave it out")
+    if limit and ood:
+        raise KattnError("--limit: other folders are evaluated whole; leave it or --ood out")
+    if reference and not (corrupted or ood):
+        raise KattnError("--reference: is for errors under corruption; add --corruptions")
+    chosen = chosen_runs(results, runs, quiet)
+    where = start(quiet, device)
+    from kattn_cli.commands.corruptions import Corruptions, corruption_names, frost_textures, severities
+    from kattn_cli.commands.eval import Settings
+    from kattn_cli.commands.eval_report import evaluate_and_report
+    from kattn_cli.commands.out_of_distribution import other_folders
+    from kattn_cli.commands.save_images import save_sheets
+
+    anew = [run.folder for run in chosen] if again else []
+    making = Corruptions(
+        names=corruption_names(corruption or []),
+        severities=severities(severity or []),
+        seed=seed,
+        parameters=parameters.value if parameters else None,
+        textures=frost_textures(frost),
+        again=anew,
+    )
+    folders = other_folders(ood or [], anew)
+    if save_images:
+        save_sheets(chosen, making)
+        if not (corrupted or folders):
+            return
+    settings = Settings(where, checkpoint.value, split, limit)  # type: ignore[arg-type]
+    with stoppable("what was measured so far is in each run's eval.csv; the same command goes on from there"):
+        evaluate_and_report(
+            chosen,
+            settings,
+            corruptions=making if corrupted else None,
+            folders=folders,
+            reference=reference,
+            results=results,
+            figures=figures_folder(results, chosen),
+        )

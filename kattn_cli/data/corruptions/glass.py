@@ -1,0 +1,54 @@
+"""Glass blur: pixels trade places with near ones, between two slight blurs. Images ``(B, C, H, W)`` in [0, 1].
+
+The published program means to swap two pixels, but numpy's rows of a pixel are views, and the second half of its swap
+writes back what the first has just written. So each pixel in turn, from the bottom right, is overwritten by one near
+it, and some pixels are lost. That is what the published images hold, and what is done here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kattn_cli.data.corruptions.filters import edge, smooth
+from kattn_cli.data.corruptions.levels import truncated
+from kattn_cli.data.corruptions.parameters import Glass
+
+_TRUNCATE = 4.0
+
+
+def draw_neighbours(images: Tensor, parameters: Glass, generator: torch.Generator) -> Tensor:
+    """Steps right and down, each from −reach to reach − 1: ``(rounds, rows, columns, 2, B)``, in the order of use.
+
+    The ``H − 2 · reach`` rows and ``W − 2 · reach`` columns that are visited: from H − reach and W − reach down to
+    reach + 1.
+    """
+    reach = parameters.reach
+    rows, columns = (max(size - 2 * reach, 0) for size in images.shape[-2:])
+    shape = (parameters.rounds, rows, columns, 2, len(images))
+    return torch.randint(-reach, reach, shape, generator=generator, dtype=torch.int16)
+
+
+def glass_blur(images: Tensor, parameters: Glass, draws: Tensor) -> Tensor:
+    """Blurred, cut to 8 bits, shuffled, blurred."""
+    blurred = truncated(smooth(images, parameters.sigma, _TRUNCATE, edge)).flatten(2)
+    source = sources(draws, *images.shape[-2:]).to(images.device)
+    shuffled = blurred.gather(2, source[:, None].expand_as(blurred)).view_as(images)
+    return smooth(shuffled, parameters.sigma, _TRUNCATE, edge)
+
+
+def sources(draws: Tensor, height: int, width: int) -> Tensor:
+    """Which pixel each pixel shows in the end, as indices ``(B, H · W)``: all images at once, position by position."""
+    rows, columns, _, batch = draws.shape[1:]
+    row = height - (height - rows) // 2 - np.arange(rows)
+    column = width - (width - columns) // 2 - np.arange(columns)
+    visited = (row[:, None] * width + column).ravel()
+    image = np.arange(batch)
+    source = np.repeat(np.arange(height * width), batch)
+    steps = draws.numpy().astype(np.int64)
+    for right, down in zip(steps[..., 0, :], steps[..., 1, :], strict=True):
+        near = (visited[:, None] + (down * width + right).reshape(-1, batch)) * batch + image
+        for start, taken in zip((visited * batch).tolist(), near, strict=True):
+            source[start : start + batch] = source[taken]
+    return torch.from_numpy(source.reshape(-1, batch).T.copy())

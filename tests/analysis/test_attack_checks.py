@@ -1,0 +1,94 @@
+"""Verdicts on numbers under attack: each can hold, fail, and lack what it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from kattn_cli.analysis import attack_checks as checks
+from kattn_cli.analysis.attack_checks import Verdict
+
+
+def rows(*measured: tuple[str, float, float], **columns: Any) -> pd.DataFrame:
+    """Rows of ``(attack, ε in 1/255, top-1)``."""
+    shared = {
+        "norm": "linf",
+        "epsilon_units": "pixels in [0, 1]",
+        "steps": 20,
+        "restarts": 1,
+        "targeted": False,
+        "images": 100,
+        "seed": 0,
+        "clean_top1": 90.0,
+        **columns,
+    }
+    return pd.DataFrame([{**shared, "attack": a, "epsilon": e / 255, "top1": top1} for a, e, top1 in measured])
+
+
+@pytest.mark.parametrize(
+    ("check", "measured", "holds", "evidence"),
+    [
+        (checks.falls_with_epsilon, [("pgd", 2, 60), ("pgd", 1, 80)], True, "pgd 90.0 → 80.0 → 60.0"),
+        (checks.falls_with_epsilon, [("fgsm", 1, 60), ("fgsm", 2, 62)], False, "fgsm 90.0 → 60.0 → 62.0"),
+        (checks.falls_with_epsilon, [("pgd", 1, 95), ("pgd", 2, 40)], False, "pgd 90.0 → 95.0 → 40.0"),
+        (checks.falls_with_epsilon, [("pgd", 1, 60), ("noise", 1, 60), ("noise", 2, 65)], None, "not measured"),
+        (
+            checks.iterative_beats_single_step,
+            [("pgd", 1, 70), ("fgsm", 1, 71), ("pgd", 2, 50), ("fgsm", 2, 50)],
+            True,
+            "2/255: pgd 50.0, fgsm 50.0",
+        ),
+        (checks.iterative_beats_single_step, [("pgd", 1, 70), ("fgsm", 1, 60)], False, "1/255: pgd 70.0, fgsm 60.0"),
+        (checks.iterative_beats_single_step, [("pgd", 1, 70), ("fgsm", 2, 60)], None, "not measured"),
+        (
+            checks.white_box_beats_black_box,
+            [("pgd", 1, 70), ("square", 1, 60), ("autoattack", 1, 55)],
+            True,
+            "1/255: autoattack 55.0, square 60.0",
+        ),
+        (
+            checks.white_box_beats_black_box,
+            [("pgd", 1, 70), ("square", 1, 60), ("noise", 1, 89)],
+            False,
+            "1/255: pgd 70.0, square 60.0",
+        ),
+        (checks.white_box_beats_black_box, [("fgsm", 1, 70), ("noise", 1, 60)], None, "not measured"),
+    ],
+)
+def test_verdicts(
+    check: Callable[[pd.DataFrame], Verdict], measured: list[tuple[str, float, float]], holds: bool, evidence: str
+) -> None:
+    found = check(rows(*measured))
+    assert (found.holds, found.evidence) == (holds, evidence)
+
+
+def test_only_like_is_compared_with_like() -> None:
+    """Neither other images, nor other units, nor other numbers of steps."""
+    table = pd.concat([rows(("pgd", 1, 70)), rows(("fgsm", 1, 60), images=50)])
+    assert checks.iterative_beats_single_step(table).holds is None
+    table = pd.concat([rows(("pgd", 1, 70)), rows(("fgsm", 1, 60), epsilon_units="normalised")])
+    assert checks.iterative_beats_single_step(table).holds is None
+    table = pd.concat([rows(("pgd", 1, 70)), rows(("pgd", 2, 90), steps=1)])
+    assert checks.falls_with_epsilon(table).holds is None
+
+
+def test_targeted_attacks_are_not_judged() -> None:
+    found = checks.verdicts(rows(("pgd", 1, 80), ("pgd", 2, 60), targeted=True))
+    assert [one.holds for one in found] == [None, None, None]
+
+
+def test_unbounded() -> None:
+    assert checks.reaches_zero(0.0, 128, 50) == Verdict(
+        "unbounded PGD reaches 0", True, "pgd ε = 1, 50 steps: 0.0 % on 128 images"
+    )
+    assert not checks.reaches_zero(0.8, 128, 50).holds
+
+
+def test_restarts() -> None:
+    found = checks.restarts_converge([80.0, 78.0, 77.0, 76.0, 75.0], 100, 4 / 255)
+    assert found.holds
+    assert found.evidence == "pgd 4/255: 80.0 → 78.0 → 77.0 → 76.0 → 75.0 after 1 to 5 starts, 100 images"
+    assert not checks.restarts_converge([80.0, 78.0, 74.0], 100, 4 / 255).holds

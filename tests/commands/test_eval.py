@@ -1,0 +1,73 @@
+"""``kattn eval`` of clean images: the rows it writes and replaces."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from command_line import kattn
+
+from kattn_cli.commands.eval import EVAL_CSV, Settings, evaluate_runs
+from kattn_cli.results import Run, read_rows
+from kattn_cli.training.checkpoint import weights_path
+from kattn_cli.training.fingerprint import fingerprint
+
+BEFORE = ["split", "severity", "images", "top1", "top1_low", "top1_high", "top5", "loss", "ece", "checkpoint"]
+"""The columns of an earlier version."""
+
+
+@pytest.fixture
+def run(trained: Path, tmp_path: Path) -> Run:
+    """A copy of the trained run, to write into."""
+    return Run(Path(shutil.copytree(trained, tmp_path / "results")) / "tiny" / "0")
+
+
+def test_a_row_says_what_it_is_of(run: Run) -> None:
+    evaluate_runs([run], Settings(torch.device("cpu")))
+    (row,) = read_rows(run.folder / EVAL_CSV)
+    assert (row["split"], row["corruption"], row["severity"], row["parameters"], row["seed"]) == (
+        "test",
+        "",
+        "0",
+        "",
+        "",
+    )
+    assert (row["images"], row["classes"], row["checkpoint"]) == ("355", "10", "best")
+    assert row["weights"] == fingerprint(weights_path(run.folder, "best"))
+
+
+def test_a_clean_row_of_an_earlier_version_gives_way(run: Run) -> None:
+    path = run.folder / EVAL_CSV
+    rows = [
+        ["test", 0, 355, 1.0, 0, 2, 3, 4, 5, "best"],
+        ["validation", 0, 185, 1.0, 0, 2, 3, 4, 5, "best"],
+        ["test", 0, 355, 1.0, 0, 2, 3, 4, 5, "last"],
+    ]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows([BEFORE, *rows])
+    evaluate_runs([run], Settings(torch.device("cpu")))
+    found = {(row["split"], row["checkpoint"]): row["top1"] for row in read_rows(path)}
+    assert len(read_rows(path)) == 3
+    assert found["validation", "best"] == found["test", "last"] == "1.0"
+    assert float(found["test", "best"]) > 20
+
+
+def test_a_quick_look_stands_beside_the_whole(run: Run) -> None:
+    for limit in (None, 20, 20):
+        evaluate_runs([run], Settings(torch.device("cpu"), limit=limit))
+    assert [row["images"] for row in read_rows(run.folder / EVAL_CSV)] == ["355", "20"]
+
+
+def test_several_runs_are_compared(run: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    other = Run(Path(shutil.copytree(run.folder, run.folder.parent / "1")))
+    other.update(seed=1)
+    said = kattn(capfd, "eval", "tiny", "--results", run.folder.parents[1], "--device", "cpu")
+    assert said.code == 0
+    assert [line.split()[0] for line in said.out.splitlines() if "355 images" in line] == [
+        str(run.folder),
+        str(other.folder),
+    ]
+    assert "clean" in said.out
