@@ -68,7 +68,7 @@ class OtherFolder:
 
     @property
     def _path(self) -> str:
-        return str(self.path.resolve())
+        return str(self.path)
 
     def _measure(self, subject: Subject, folders: ClassFolders) -> str:
         split = folders.split(subject.opened.recipe.data, subject.opened.data).to(subject.settings.device)
