@@ -57,6 +57,11 @@ def budget(text: str) -> float:
     return value
 
 
+def listed(texts: list[str] | None) -> list[str]:
+    """An option's values, given several times or with commas between them."""
+    return [part.strip() for text in texts or [] for part in text.split(",")]
+
+
 def attack(
     runs: Runs = None,
     pgd: Annotated[bool, typer.Option("--pgd", help="20 steps of 0.15 ε from a random start.")] = False,
@@ -73,14 +78,14 @@ def attack(
     epsilon: Annotated[
         list[str] | None,
         typer.Option(
-            help="ℓ∞ budget, as 4/255 or 0.0157 of the pixel range; repeat for several. [default: the RPC paper's]"
+            help="ℓ∞ budgets, as 4/255 or 1/255,2/255 or 0.0157 of the pixel range. [default: the RPC paper's]"
         ),
     ] = None,
     epsilon_l2: Annotated[
-        list[str] | None, typer.Option(help="ℓ2 budget in pixel units, or inf; repeat. [default: inf for cw]")
+        list[str] | None, typer.Option(help="ℓ2 budgets in pixel units, or inf. [default: inf for cw]")
     ] = None,
     epsilon_l1: Annotated[
-        list[str] | None, typer.Option(help="ℓ1 budget in pixel units; repeat. [default: 10 for sld]")
+        list[str] | None, typer.Option(help="ℓ1 budgets in pixel units. [default: 10 for sld]")
     ] = None,
     norm: Annotated[Norm | None, typer.Option(help="Attack in this norm. [default: each attack's own]")] = None,
     steps: Annotated[int | None, typer.Option(min=2, help="Steps of attacks that take several.")] = None,
@@ -116,9 +121,9 @@ def attack(
     if everything and named:
         raise KattnError(f"--all and --{named[0]}: --all means every attack; leave one of them out")
     budgets: dict[NormName, list[float]] = {
-        "linf": [fraction(text) for text in epsilon or []],
-        "l2": [budget(text) for text in epsilon_l2 or []],
-        "l1": [budget(text) for text in epsilon_l1 or []],
+        "linf": [fraction(text) for text in listed(epsilon)],
+        "l2": [budget(text) for text in listed(epsilon_l2)],
+        "l1": [budget(text) for text in listed(epsilon_l1)],
     }
     chosen = chosen_runs(results, runs, quiet)
     where = start(quiet, device)

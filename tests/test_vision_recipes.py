@@ -16,7 +16,7 @@ from kattn_cli.recipe_files import find_recipes, shipped_recipes
 FOLDERS = ("imagenet", "imagenet100", "finetune", "cifar10", "fashion_mnist")
 ALL = [name for name in shipped_recipes() if name.startswith(tuple(f"{folder}/" for folder in FOLDERS))]
 TEN = ("softmax", "symmetric", "rpc", "rpc_all", "scaled", "primal", "primal_plus", "tssa", "xca", "mssa")
-RPC = ("rpc_5", "rpc_6", "rpc_reference", "rpc_5_reference", "rpc_6_reference", "rpc_all_reference")
+RPC = ("rpc_5", "rpc_6", "rpc_reference", "rpc_all_reference")
 """RPC-Attention's other numbers of iterations and convention, on Fashion-MNIST."""
 
 SMALL = {

@@ -72,7 +72,8 @@ def plan(asked: Asked) -> list[Planned]:
     for norm in asked.budgets:
         if norm not in used:
             have = ", ".join(sorted({f"{one.attack} {one.settings.norm}" for one in planned}))
-            raise KattnError(f"{NORM_OPTIONS[norm]}: none of the attacks asked for is in that norm ({have})")
+            none = f"none of the attacks asked for is in that norm ({have})"
+            raise KattnError(f"{NORM_OPTIONS[norm]}: {none}; --norm {norm} changes it for those that know it")
     return planned
 
 

@@ -156,9 +156,7 @@ def test_several_runs_are_compared_image_by_image(results: Path, capfd: pytest.C
 
 
 def test_checks_tell_what_they_rest_on(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = attack(
-        capfd, results, "tiny/0", "--pgd", "--fgsm", "--noise", "--epsilon", "4/255", "--epsilon", "32/255"
-    )
+    code, out, _ = attack(capfd, results, "tiny/0", "--pgd", "--fgsm", "--noise", "--epsilon", "4/255, 32/255")
     assert code == 0
     table = pd.read_csv(results / "tiny" / "0" / "attack_checks.csv").set_index("check")
     assert table.index.tolist() == [
