@@ -82,6 +82,8 @@ def train(
     overrides = [argument for argument in arguments if "=" in argument]
     if not references:
         raise KattnError("No recipe was named. For example: kattn train quickstart/rpc train.epochs=5")
+    if force and not resume:
+        raise KattnError("--force: says to go on even if the recipe has changed, so it goes with --resume")
     where = start(quiet, device)
     if dry:
         from kattn_cli.commands.dry_run import dry_run

@@ -19,6 +19,7 @@ PAPER = Path(kattn_cli.__file__).parent / "papers" / "rpc.csv"
 BASELINE = "symmetric"
 KEY = ["table", "row", "metric", "setting"]
 LOWER_IS_BETTER = ("mce",)
+METRICS = {"top1": "top-1", "top5": "top-5", "mce": "mCE", "aupr": "AUPR"}
 TITLES = {
     "table1": "Table 1: clean, corrupted, out of distribution",
     "table2": "Table 2: under attack",
@@ -67,7 +68,8 @@ def paper_tables(runs: Sequence[Run]) -> pd.DataFrame:
 def markdown(tables: pd.DataFrame) -> str:
     """The tables with ``ours (the paper's)`` in each cell, and what of the paper's differences held, in words."""
     parts = []
-    labels = list(dict.fromkeys(tables["label"]))
+    ranked = tables.assign(rank=tables["model"].map(lambda model: (model != BASELINE, not model, model)))
+    labels = list(dict.fromkeys(ranked.sort_values(["rank", "label"])["label"]))
     for name, title in TITLES.items():
         table = tables[tables["table"] == name]
         if table.empty:
@@ -75,7 +77,7 @@ def markdown(tables: pd.DataFrame) -> str:
         parts += [f"### {title}", "", _line(["", *labels]), _line(["---", *["---:"] * len(labels)])]
         for (row, metric, setting), part in table.groupby(["row", "metric", "setting"], sort=False):
             cells = {one["label"]: _cell(one) for _, one in part.iterrows()}
-            parts.append(_line([f"{setting or row} {metric}", *(cells.get(label, "") for label in labels)]))
+            parts.append(_line([f"{setting or row} {METRICS[metric]}", *(cells.get(label, "") for label in labels)]))
         parts += ["", *_sentences(table), ""]
     return "\n".join(parts)
 
@@ -119,7 +121,7 @@ Rows = Iterable[dict[str, object]]
 def _evaluated(table: pd.DataFrame) -> Rows:
     if table.empty:
         return
-    clean = table[(table["severity"] == 0) & (table["split"] == "test")]
+    clean = table[(table["severity"] == 0) & (table["split"] == "test")].sort_values("images", kind="stable")
     for _, one in clean.drop_duplicates(["label", "run_seed"], keep="last").iterrows():
         for metric in ("top1", "top5"):
             yield _number(one, "table1", "IN-1K", metric, "clean test set", one[metric])

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from kattn_cli.analysis.attack_names import SIGNS
 from kattn_cli.analysis.statistics import wilson_interval
 from kattn_cli.figures.frames import over_seeds, seeds_caption
-from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, panels, save
+from kattn_cli.figures.style import COLUMNS, Palette, band, integer_ticks, legend_above, panels, save
 
 SAME = ["attack", "norm", "epsilon_units", "targeted", "steps", "restarts"]
 TITLES = {"noise": "uniform noise", "autoattack": "AutoAttack", "square": "Square"}
@@ -24,14 +24,15 @@ def draw_robustness(attacks: pd.DataFrame, folder: Path) -> Path:
     series = list(attacks.groupby(SAME, sort=False))
     swept = [(key, rows) for key, rows in series if rows["epsilon"].nunique() > 1]
     single = [rows for _, rows in series if rows["epsilon"].nunique() == 1]
-    figure, axes_row = panels(len(swept) + bool(single))
+    figure, every = panels(len(swept) + bool(single))
     palette = Palette()
-    for axes, (key, rows) in zip(axes_row, swept, strict=False):
+    for axes, (key, rows) in zip(every, swept, strict=False):
         _over_epsilon(axes, rows, dict(zip(SAME, key, strict=True)), palette)
     if single:
-        _side_by_side(axes_row[-1], pd.concat(single), palette)
-    axes_row[0].set_ylabel("test top-1 (%)")
-    legend_above(figure, axes_row[0])
+        _side_by_side(every[-1], pd.concat(single), palette)
+    for axes in every[::COLUMNS]:
+        axes.set_ylabel("test top-1 (%)")
+    legend_above(figure, *every)
     images = ", ".join(f"{count:,}" for count in sorted(attacks["images"].unique()))
     caption = f"{seeds_caption(attacks)}; {images} test images; 95 % intervals (Student-t over seeds, Wilson for one)"
     return save(figure, folder, "robustness", caption)
@@ -84,6 +85,7 @@ def _side_by_side(axes: Axes, rows: pd.DataFrame, palette: Palette) -> None:
         ha="right" if len(names) > 2 else "center",
         fontsize=7,
     )
+    axes.set_xlim(-0.5, len(names) - 0.5)
     axes.set_title("one budget", fontsize=9)
     axes.set_ylim(-2, 102)
 

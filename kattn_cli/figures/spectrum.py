@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.figures.frames import seeds_caption
-from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, panels, save
+from kattn_cli.figures.style import COLUMNS, Palette, band, integer_ticks, legend_above, panels, save
 
 
 def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
@@ -15,7 +15,6 @@ def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
     layers = sorted(spectra["layer"].unique())
     figure, axes_row = panels(len(layers), sharey=True)
     palette = Palette()
-    handles = None
     for axes, layer in zip(axes_row, layers, strict=True):
         rows = spectra[spectra["layer"] == layer]
         for (label, mechanism), part in rows.groupby(["label", "mechanism"]):
@@ -28,12 +27,10 @@ def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
         axes.set_title(f"layer {layer}", fontsize=9)
         axes.set_xlabel("index of the singular value")
         integer_ticks(axes)
-        if handles is None or len(axes.lines) > len(handles.lines):
-            handles = axes
     axes_row[0].set_ylim(top=1.02)
-    axes_row[0].set_ylabel("cumulative explained\nvariance (of σ²)")
-    if handles is not None:
-        legend_above(figure, handles)
+    for axes in axes_row[::COLUMNS]:
+        axes.set_ylabel("cumulative explained\nvariance (of σ²)")
+    legend_above(figure, *axes_row)
     inputs = ", ".join(map(str, sorted(spectra["inputs"].unique())))
     caption = f"{seeds_caption(spectra)}; {inputs} validation images; bands: ± 1 s.d. over heads and seeds"
     return save(figure, folder, "spectrum", caption)

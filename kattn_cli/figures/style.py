@@ -9,6 +9,7 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -78,11 +79,19 @@ class Palette:
         return {"color": colour, "linestyle": DASHES[labels.index(label) % len(DASHES)]}
 
 
+COLUMNS = 3
+"""Panels beside each other; more go below."""
+
+
 def panels(count: int, height: float = 2.9, sharey: bool = False) -> tuple[Figure, list[Axes]]:
-    """A row of ``count`` panels; a single one is wider."""
-    width = 5.0 if count == 1 else 3.4 * count + 0.4
-    figure, axes = plt.subplots(1, count, figsize=(width, height), squeeze=False, sharey=sharey, layout="constrained")
-    return figure, list(axes[0])
+    """``count`` panels of this height, in rows of at most :data:`COLUMNS`; a single one is wider."""
+    columns = min(count, COLUMNS)
+    rows = -(-count // columns)
+    size = (5.0 if count == 1 else 3.4 * columns + 0.4, height * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, sharey=sharey, layout="constrained")
+    for spare in axes.flat[count:]:
+        spare.set_visible(False)
+    return figure, list(axes.flat[:count])
 
 
 def save(figure: Figure, folder: Path, name: str, caption: str) -> Path:
@@ -97,9 +106,13 @@ def save(figure: Figure, folder: Path, name: str, caption: str) -> Path:
     return folder / f"{name}.png"
 
 
-def legend_above(figure: Figure, axes: Axes) -> None:
-    """One legend for the whole figure, outside the panels; small and with room of its own where it is long."""
-    handles, labels = axes.get_legend_handles_labels()
+def legend_above(figure: Figure, *axes: Axes) -> None:
+    """One legend of these panels' lines, outside all panels; small and with room of its own where it is long."""
+    lines: dict[str, Artist] = {}
+    for one in axes:
+        for line, label in zip(*one.get_legend_handles_labels(), strict=True):
+            lines.setdefault(label, line)
+    labels, handles = list(lines), list(lines.values())
     size = 9 if len(labels) <= MANY else 7
     letters = max(map(len, labels), default=0) + 8
     columns = max(1, min(len(labels), int(figure.get_figwidth() * 117 / size / letters)))

@@ -218,6 +218,7 @@ def test_list(kind: str, results: Path, capfd: pytest.CaptureFixture[str]) -> No
         (["train", "nowhere.yaml"], "nowhere.yaml: there is no such recipe"),
         (["train", "train.epochs=5"], "No recipe was named. For example: kattn train quickstart/rpc"),
         (["train", "quickstart/rpc", "train.epoch=5"], 'did you mean "epochs"?'),
+        (["train", "quickstart/rpc", "--force"], "so it goes with --resume"),
         (["eval", "--results", "{empty}"], "Make one with: kattn train quickstart/softmax"),
         (["plot", "--results", "{empty}"], "Make one with: kattn train quickstart/softmax"),
         (["eval", "tinny", "--results", "{results}"], 'no such run under {results}/; did you mean "tiny"?'),

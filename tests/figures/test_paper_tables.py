@@ -75,7 +75,7 @@ def test_ours_beside_the_paper_s(tmp_path: Path) -> None:
     assert pd.isna(attacked["paper"]["other"])
 
     text = markdown(table)
-    assert "| pgd 6/255 top1 | 21.0 ± 2.5 (4.98) | " in text
+    assert "| pgd 6/255 top-1 | 21.0 ± 2.5 (4.98) | " in text
     assert "- rpc against symmetric: in the paper better in 2 of 2 numbers; here 1 better, 0 worse, 1 not told" in text
 
 
