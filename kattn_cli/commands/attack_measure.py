@@ -57,19 +57,22 @@ def attack_run(target: Target, planned: Sequence[Planned], bar: Progress) -> Non
     _tell_time(target, left)
     total = target.images * len(planned)
     task = bar.add_task(f"{run.label}/{run.seed}", total=total, count="", note="")
-    for number, (one, record) in enumerate(zip(planned, records, strict=True)):
-        before = number * target.images
+    try:
+        for number, (one, record) in enumerate(zip(planned, records, strict=True)):
+            before = number * target.images
 
-        def progress(done: int, before: int = before) -> None:
-            bar.update(task, completed=before + done, count=f"{before + done:,}/{total:,}")
+            def progress(done: int, before: int = before) -> None:
+                bar.update(task, completed=before + done, count=f"{before + done:,}/{total:,}")
 
-        progress(record.images)
-        _measure(target, one, record, progress)
-        row = _row(target, one, record)
-        replace_rows(run.folder / ATTACKS_CSV, [row], KEY)
-        bar.update(task, note=f"{attack_name(pd.Series(row))}: top-1 {row['top1']:.1f}")
-    if left:
-        run.add_measurement(target.record)
+            progress(record.images)
+            if record.images < target.images:
+                _measure(target, one, record, progress)
+            row = _row(target, one, record)
+            replace_rows(run.folder / ATTACKS_CSV, [row], KEY)
+            bar.update(task, note=f"{attack_name(pd.Series(row))}: top-1 {row['top1']:.1f}")
+    finally:
+        if left:
+            run.add_measurement(target.record)
 
 
 def _tell_time(target: Target, left: Sequence[Planned]) -> None:

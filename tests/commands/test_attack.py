@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from dataclasses import replace
@@ -99,6 +100,7 @@ def test_interrupted_it_goes_on_after_the_last_finished_batch(
     assert code == 130
     assert err.strip() == "Stopped; what was measured so far is kept; the same command goes on from there"
     assert len(rows(results)) == 1
+    assert len(json.loads((results / "tiny" / "0" / "manifest.json").read_text())["measurements"]) == 2
     calls.update({"pgd": 0, "stop after": 100})
     code, out, _ = attack(capfd, results, *asked)
     assert code == 0

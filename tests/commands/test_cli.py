@@ -114,8 +114,9 @@ def test_eval_attack_spectrum_plot(results: Path, capfd: pytest.CaptureFixture[s
     last = spectra.groupby(["layer", "head"])["cumulative_explained_variance"].last()
     assert last.tolist() == pytest.approx([1.0] * 4)
 
-    code, out, _ = run_main(capfd, "plot", "--results", results)
+    code, out, _ = run_main(capfd, "plot", "--paper", "rpc", "--results", results)
     assert code == 0
+    assert "| noise 230/255 top-1 |" in (run / "figures" / "paper_rpc.md").read_text()
     for name in ("curves", "robustness", "spectrum"):
         assert str(run / "figures" / f"{name}.png") in out
         assert (run / "figures" / f"{name}.pdf").stat().st_size > 5000
