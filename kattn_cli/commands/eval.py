@@ -120,13 +120,15 @@ def evaluate_runs(runs: Sequence[Run], settings: Settings, parts: Sequence[Part]
         for number, run in enumerate(runs, 1):
             record = provenance(device_name(settings.device))
             subject = Subject(run, settings)
-            subject.write(subject.clean_row, CLEAN_KEY)
-            done.append(Evaluated(run, subject.opened.recipe, subject.opened.data, subject.clean_row))
-            if task is None:
-                _work_off(bar, f"{run.label}/{run.seed}", [step for part in parts for step in part.steps(subject)])
-            else:
-                bar.update(task, completed=number, count=f"{number}/{len(runs)}", note=run.label)
-            run.add_measurement(record)
+            try:
+                subject.write(subject.clean_row, CLEAN_KEY)
+                done.append(Evaluated(run, subject.opened.recipe, subject.opened.data, subject.clean_row))
+                if task is None:
+                    _work_off(bar, f"{run.label}/{run.seed}", [step for part in parts for step in part.steps(subject)])
+                else:
+                    bar.update(task, completed=number, count=f"{number}/{len(runs)}", note=run.label)
+            finally:
+                run.add_measurement(record)
     return done
 
 
