@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.attacks.bounds import distances, require
-from kattn_cli.attacks.library import foolbox_criterion, foolbox_model, isolated
+from kattn_cli.attacks.library import foolbox_criterion, foolbox_model, import_foolbox, isolated
 from kattn_cli.attacks.settings import Attack, Model, Norm, Passes, Settings
 
 NORMS: tuple[Norm, ...] = ("l2",)
@@ -31,9 +31,7 @@ def cw(model: Model, images: Tensor, labels: Tensor, settings: Settings, generat
         KattnError: for another norm.
     """
     require("cw", settings, NORMS, finite=False)
-    from foolbox.attacks import L2CarliniWagnerAttack
-
-    attack = L2CarliniWagnerAttack(
+    attack = import_foolbox().attacks.L2CarliniWagnerAttack(
         binary_search_steps=BINARY_SEARCH_STEPS,
         steps=settings.steps,
         stepsize=settings.relative_step,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import random
 import sys
 import warnings
@@ -33,18 +34,22 @@ class _Wrapped(nn.Module):
         return self.call[0](images)
 
 
-def foolbox_model(model: Model, device: torch.device) -> Any:
-    """foolbox's view of the model."""
+def import_foolbox() -> Any:
+    """foolbox, which by itself does not import where there is no git program, for want of what is not used here."""
+    os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     import foolbox
 
-    return foolbox.PyTorchModel(_Wrapped(model).eval(), bounds=(0, 1), device=device)
+    return foolbox
+
+
+def foolbox_model(model: Model, device: torch.device) -> Any:
+    """foolbox's view of the model."""
+    return import_foolbox().PyTorchModel(_Wrapped(model).eval(), bounds=(0, 1), device=device)
 
 
 def foolbox_criterion(labels: Tensor, settings: Settings) -> Any:
     """Another class than the labels, or the labels where targeted."""
-    import foolbox
-
-    criteria = foolbox.criteria
+    criteria = import_foolbox().criteria
     return criteria.TargetedMisclassification(labels) if settings.targeted else criteria.Misclassification(labels)
 
 

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,3 +91,9 @@ def test_defaults_are_the_papers() -> None:
     attack = ATTACKS["cw"]
     assert (attack.norms, attack.epsilons, attack.steps) == (("l2",), (math.inf,), 1000)
     assert attack.passes(Settings("l2", math.inf, 1000, 0.01)) == (5001, 5000)
+
+
+def test_needs_no_git(tmp_path: Path) -> None:
+    """foolbox asks for the program when it is imported."""
+    code = "from kattn_cli.attacks.library import import_foolbox; import_foolbox().attacks.L2CarliniWagnerAttack"
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PATH": str(tmp_path)})
