@@ -37,8 +37,9 @@ class _Wrapped(nn.Module):
 def import_foolbox() -> Any:
     """foolbox, which by itself does not import where there is no git program, for want of what is not used here."""
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
-    import foolbox
-
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import foolbox
     return foolbox
 
 
