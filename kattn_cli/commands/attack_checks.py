@@ -26,7 +26,7 @@ from kattn_cli.training.seed import Stream, generator
 
 CHECKS_CSV = "attack_checks.csv"
 KEY = ("check", "checkpoint")
-IMAGES = 128
+IMAGES = 64
 STARTS = 5
 UNBOUNDED = Settings("linf", epsilon=1.0, steps=50, relative_step=0.1)
 EPSILON = 4 / 255
