@@ -39,7 +39,7 @@ COLOURS = {
 OTHERS = ("#17BECF", "#7B0051", "#9ACD32", "#1F3A93")
 """For mechanisms of one's own."""
 
-DASHES = ("-", "--", ":", "-.")
+DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (7, 1)), (0, (1, 3)), (0, (5, 1, 1, 1, 1, 1)), (0, (9, 4)))
 MANY = 8
 """Lines in one figure from which on its legend is small."""
 
