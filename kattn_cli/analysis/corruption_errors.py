@@ -13,6 +13,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 SEVERITIES = frozenset(range(1, 6))
+ALL_TYPES = 15
+"""As many types of corruption as ImageNet-C has."""
+
 _SETTING = ["checkpoint", "parameters", "seed", "images"]
 
 

@@ -6,14 +6,13 @@ import math
 from collections.abc import Mapping
 
 import pandas as pd
-from rich.table import Table
 
-from kattn_cli.analysis.corruption_errors import Summary, corruption_errors, summary
+from kattn_cli.analysis.corruption_errors import ALL_TYPES, Summary, corruption_errors, summary
+from kattn_cli.commands.wide_table import print_wide
 from kattn_cli.console import console
 from kattn_cli.results import Run, write_rows
 
 ERRORS_CSV = "corruption_errors.csv"
-TYPES = 15
 
 
 def report_corruptions(
@@ -41,7 +40,7 @@ def report_corruptions(
     total = summary(errors)
     write_rows(run.folder / table_name, [_filled(row) for row in errors.to_dict("records")])
     console.print(f"\n{run.folder}: {title}, top-1 error in %\n", markup=False)
-    console.print(_table(rows, errors), crop=False)
+    _print_table(rows, errors)
     console.print()
     console.print(_mean_error(total, clean), markup=False)
     console.print(_mce(total, reference), markup=False)
@@ -52,19 +51,17 @@ def _filled(row: Mapping[object, object]) -> dict[str, object]:
     return {str(key): "" if isinstance(value, float) and math.isnan(value) else value for key, value in row.items()}
 
 
-def _table(rows: pd.DataFrame, errors: pd.DataFrame) -> Table:
+def _print_table(rows: pd.DataFrame, errors: pd.DataFrame) -> None:
     severities = sorted(rows["severity"].unique())
     by_type = errors.set_index("corruption")
     columns = ["error", *(["corruption_error"] if errors["corruption_error"].notna().any() else [])]
-    shown = Table(box=None, padding=(0, 2, 0, 0))
-    shown.add_column("severity", no_wrap=True)
-    for heading in [*map(str, severities), "mean", "CE"][: len(severities) + len(columns)]:
-        shown.add_column(heading, justify="right", no_wrap=True)
+    headings = [*map(str, severities), "mean", "CE"][: len(severities) + len(columns)]
+    lines = []
     for name, part in rows.groupby("corruption", sort=False):
         cells = (100 - part.set_index("severity")["top1"]).reindex(severities)
         means = [by_type[column].get(name, math.nan) for column in columns]
-        shown.add_row(str(name), *(_cell(value) for value in [*cells, *means]))
-    return shown
+        lines.append([str(name), *(_cell(value) for value in [*cells, *means])])
+    print_wide(["severity", *headings], lines)
 
 
 def _cell(value: float) -> str:
@@ -78,7 +75,7 @@ def _mean_error(total: Summary, clean: float) -> str:
 
 
 def _types(count: int) -> str:
-    return f"{count} types" if count == TYPES else f"{count} of {TYPES} types" if count < TYPES else f"{count} types"
+    return f"{count} of {ALL_TYPES} types" if count < ALL_TYPES else f"{count} types"
 
 
 def _mce(total: Summary, reference: str) -> str:

@@ -6,13 +6,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from kattn_cli.analysis.corruption_errors import errors_by_type, measured_together
+from kattn_cli.analysis.corruption_errors import ALL_TYPES, errors_by_type, measured_together
 from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.figures.frames import attack_frame, frame, shared_folder
 from kattn_cli.results import Run
-
-ALL_TYPES = 15
-"""As many types of corruption as ImageNet-C has."""
 
 
 def comparison(runs: Sequence[Run]) -> pd.DataFrame:

@@ -11,6 +11,7 @@ import yaml
 
 import kattn_cli
 from kattn_cli.analysis.corruption_errors import errors_by_type, measured_together
+from kattn_cli.analysis.paired import FEW_SEEDS
 from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.figures.frames import attack_frame, frame
 from kattn_cli.results import RECIPE, Run
@@ -104,7 +105,7 @@ def _apart(part: pd.DataFrame, base: pd.DataFrame, metric: str) -> dict[str, obj
         return {}
     mean, half = mean_interval(gains)
     verdict = "not told apart"
-    if len(gains) >= 3 and abs(mean) > half:
+    if len(gains) >= FEW_SEEDS and abs(mean) > half:
         verdict = "better" if (mean > 0) != (metric in LOWER_IS_BETTER) else "worse"
     return {"difference": mean, "difference_low": mean - half, "difference_high": mean + half, "verdict": verdict}
 

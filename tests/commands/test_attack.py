@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from command_line import Said, kattn
 from torch import Tensor
 
-import kattn_cli.cli as cli
 from kattn_cli.attacks import ATTACKS
 from kattn_cli.attacks.settings import Settings
 from kattn_cli.commands.attack_estimate import duration, estimate
@@ -33,19 +32,9 @@ def results(trained: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def attack(capfd: pytest.CaptureFixture[str], results: Path, *arguments: str) -> tuple[int, str, str]:
-    """``kattn attack``: exit code, output, errors."""
-    before = sys.argv
-    sys.argv = ["kattn", "attack", *arguments, *LITTLE, "--results", str(results)]
-    try:
-        cli.main()
-        code: Any = 0
-    except SystemExit as leaving:
-        code = leaving.code
-    finally:
-        sys.argv = before
-    captured = capfd.readouterr()
-    return int(code or 0), captured.out, captured.err
+def attack(capfd: pytest.CaptureFixture[str], results: Path, *arguments: str) -> Said:
+    """``kattn attack`` on a few images."""
+    return kattn(capfd, "attack", *arguments, *LITTLE, "--results", results)
 
 
 def rows(results: Path, run: str = "tiny/0") -> pd.DataFrame:

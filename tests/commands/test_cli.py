@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from command_line import kattn as run_main
 from conftest import TINY
 
 import kattn_cli
@@ -22,23 +23,6 @@ from kattn_cli.attention import ATTENTIONS, MECHANISMS
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
 CLEAN_COMMANDS = ["train", "eval", "attack", "spectrum", "complexity", "plot", "list"]
-
-
-def run_main(capfd: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
-    """Run ``kattn`` in this process; exit code, standard output, standard error."""
-    from kattn_cli import cli
-
-    before = sys.argv
-    sys.argv = ["kattn", *map(str, arguments)]
-    try:
-        cli.main()
-        code: int | str | None = 0
-    except SystemExit as leaving:
-        code = leaving.code
-    finally:
-        sys.argv = before
-    captured = capfd.readouterr()
-    return int(code or 0), captured.out, captured.err
 
 
 @pytest.fixture
