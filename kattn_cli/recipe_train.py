@@ -21,6 +21,7 @@ class Train(BaseModel):
     crop keeps), ``flip`` (probability), ``randaugment`` (timm's notation), ``erasing`` (probability), ``mixup`` and
     ``cutmix`` (each its α), ``repeats`` (copies of an image in an epoch, with as many fewer images).
     ``ema``: decay of the averaged weights, which are then the ones that are evaluated and kept.
+    ``keep_every``: so many epochs apart the weights are kept for analysis, those before training and the last too.
     """
 
     model_config = STRICT
@@ -53,6 +54,7 @@ class Train(BaseModel):
 
     on_nonfinite: Literal["stop", "skip"] = "stop"
     checkpoint_steps: Annotated[int, Field(ge=1)] | None = None
+    keep_every: Annotated[int, Field(ge=1)] | None = None
     tensorboard: bool = False
 
 

@@ -37,6 +37,7 @@ CHANGES_NOTHING = (
     "data.workers",
     "data.max_corrupt",
     "train.checkpoint_steps",
+    "train.keep_every",
     "train.tensorboard",
 )
 """Keys that change where and how a run is made, and none of its numbers."""

@@ -44,7 +44,7 @@ class _Damage(Exception):
 
 
 def weights_path(run: Path, which: str) -> Path:
-    """``which``: ``best`` or ``last``."""
+    """``which``: ``best``, ``last`` or a :func:`kept_name`."""
     return run / FOLDER / f"{which}.safetensors"
 
 
@@ -53,8 +53,19 @@ def previous_path(path: Path) -> Path:
     return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
+def kept_name(epoch: int) -> str:
+    """What the weights of an epoch are kept as, where ``train.keep_every`` says so; 0 is before training."""
+    return f"epoch-{epoch:04d}"
+
+
+def kept_epochs(run: Path) -> list[int]:
+    """The epochs whose weights are kept, in order."""
+    names = (re.fullmatch(r"epoch-(\d{4,})", path.stem) for path in (run / FOLDER).glob("epoch-*.safetensors"))
+    return sorted(int(name[1]) for name in names if name)
+
+
 def has_weights(run: Path, which: str) -> bool:
-    """Whether there are ``best`` or ``last`` weights, if only the previous ones."""
+    """Whether there are the weights ``which``, if only the previous ones."""
     path = weights_path(run, which)
     return path.is_file() or previous_path(path).is_file()
 

@@ -18,6 +18,7 @@ from kattn_cli.data import ImageData
 from kattn_cli.errors import TrainingError
 from kattn_cli.models import Classifier, auxiliary_loss
 from kattn_cli.recipe_train import Train
+from kattn_cli.training.checkpoint import kept_name
 from kattn_cli.training.compiled import compiled
 from kattn_cli.training.distributed import World
 from kattn_cli.training.evaluate import Evaluation, evaluate, topk_correct
@@ -75,7 +76,8 @@ class Update:
 class Hooks:
     """What the loop tells the outside: each step, each epoch's rows, and when to keep what.
 
-    ``save(which, weights, state)``: ``which`` is ``best`` or ``last``; ``state`` is what :meth:`Trainer.restore` takes.
+    ``save(which, weights, state)``: ``which`` is ``best``, ``last`` or an epoch's (:func:`~.checkpoint.kept_name`);
+    ``state`` is what :meth:`Trainer.restore` takes.
     """
 
     on_step: Callable[[Update], None]
@@ -180,6 +182,8 @@ class Trainer:
             TrainingError: if a loss is not a finite number, or another process of the training is gone.
         """
         with self.world.lost_peer(), catch_interruption() as interruption:
+            if self.settings.keep_every and not self.progress.step:
+                self._save(kept_name(0))
             while self.progress.step < self.steps:
                 self._run_epoch(interruption)
                 self._stop_if_asked(interruption)
@@ -314,7 +318,7 @@ class Trainer:
         )
 
     def _save(self, *names: str) -> None:
-        """Keep the state under each of ``names``, ``best`` and ``last``; gathered once, since all processes must."""
+        """Keep the state under each of ``names``; gathered once, since all processes must."""
         state = self.state()
         weights = state["ema"] or state["model"]
         if self.world.main:
@@ -360,9 +364,14 @@ class Trainer:
         if (checked.top1, -checked.loss) > (self.progress.best_top1, -self.progress.best_loss):
             self.progress.best_top1, self.progress.best_loss = checked.top1, checked.loss
             self.progress.best_epoch = epoch + 1
-            self._save("best", "last")
+            self._save("best", *self._kept(epoch + 1), "last")
         else:
-            self._save("last")
+            self._save(*self._kept(epoch + 1), "last")
+
+    def _kept(self, epoch: int) -> list[str]:
+        """The name to keep an epoch's weights under, where the recipe says to."""
+        every = self.settings.keep_every
+        return [kept_name(epoch)] if every and (epoch % every == 0 or epoch == self.settings.epochs) else []
 
     def _validate(self) -> Evaluation:
         """Each process evaluates its part, in float32 as ``kattn eval`` does, and all know the whole."""

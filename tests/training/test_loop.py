@@ -332,3 +332,27 @@ def test_a_training_without_a_step_is_refused(tiny_recipe: Path, tmp_path: Path)
     overrides = ["train.batch_size=8192", "train.accumulate=4096"]
     with pytest.raises(TrainingError, match="no step would be made: 1,257 training images do not fill the 4,096"):
         trainer(load(tiny_recipe, overrides), Recorder(), tmp_path)
+
+
+def test_weights_of_epochs_are_kept_and_change_nothing(tiny_recipe: Path, tmp_path: Path) -> None:
+    plain, keeping = Recorder(), Recorder()
+    trainer(load(tiny_recipe, ["train.epochs=5"]), plain, tmp_path).run()
+    trainer(load(tiny_recipe, ["train.epochs=5", "train.keep_every=2"]), keeping, tmp_path).run()
+    kept = [name for name in keeping.saved if name.startswith("epoch")]
+    assert kept == ["epoch-0000", "epoch-0002", "epoch-0004", "epoch-0005"]
+    assert [name for name in keeping.saved if name not in kept] == plain.saved
+    assert all(torch.equal(tensor, keeping.weights[name]) for name, tensor in plain.weights.items())
+
+
+def test_a_resumed_training_does_not_keep_its_first_weights_again(tiny_recipe: Path, tmp_path: Path) -> None:
+    changes = ["train.epochs=3", "train.keep_every=1"]
+    first = Recorder(stop_after=10)
+    with pytest.raises(Interrupted):
+        trainer(load(tiny_recipe, changes), first, tmp_path).run()
+    second = Recorder()
+    resumed = trainer(load(tiny_recipe, changes), second, tmp_path)
+    resumed.restore(first.state)
+    resumed.run()
+    assert "epoch-0000" in first.saved
+    assert "epoch-0000" not in second.saved
+    assert "epoch-0003" in second.saved
