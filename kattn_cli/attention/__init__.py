@@ -6,7 +6,9 @@ with ``mask`` ``(B, N)``, True where there is a token. What else a mechanism may
 
 - ``auxiliary_loss()``: a scalar that training adds to the task's loss, of the last forward pass; with
   ``layer_reduction``, ``"sum"`` or ``"mean"``: how the terms of several layers join;
-- ``attention_matrix(x)``: ``(B, H, N, N)``, where there is such a matrix;
+- ``attention_matrix(x)``: ``(B, H, N, N)``, where there is such a matrix; ``singular_values(x)`` ``(B, H, count)``,
+  where its operator is another;
+- ``kernel_inputs(x)``: the queries, keys and values ``(B, H, N, d)`` of a softmax, for its view as kernel PCA;
 - ``flops(n)``: operations of a forward pass for one sample of ``n`` tokens;
 - ``supports_causal``: a class constant; ``decode(x, state)``: the next tokens of a causal one;
 - ``card``: a class constant, the mechanism's line in the table of ``kattn list attention``.

@@ -13,7 +13,7 @@ from torch import Tensor
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_heads, split_projections
 from kattn_cli.attention.mechanism import AttentionMechanism, Card
-from kattn_cli.kernels.softmax import softmax_attention
+from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
 
 class ClassAttention(AttentionMechanism):
@@ -28,12 +28,21 @@ class ClassAttention(AttentionMechanism):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        q, k, v = self._project(x)
+        attended = self.proj(join_heads(softmax_attention(q, k, v, mask=mask)))
+        return torch.cat((attended, x[:, 1:].to(attended.dtype)), 1)
+
+    def class_map(self, x: Tensor) -> Tensor:
+        """``softmax(q₀ kᵀ / √d)``: how much CLS takes of each token, itself first, ``(B, H, N)``."""
+        q, k, _ = self._project(x)
+        return softmax_matrix(q, k)[:, :, 0]
+
+    def _project(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         weights = self.qkv.weight.split((self.dim, 2 * self.dim))
         biases = (None, None) if self.qkv.bias is None else self.qkv.bias.split((self.dim, 2 * self.dim))
         q = split_heads(F.linear(x[:, :1], weights[0], biases[0]), self.heads)
         k, v = split_projections(F.linear(x, weights[1], biases[1]), self.heads, 2)
-        attended = self.proj(join_heads(softmax_attention(q, k, v, mask=mask)))
-        return torch.cat((attended, x[:, 1:].to(attended.dtype)), 1)
+        return q, k, v
 
     def flops(self, n: int) -> int:
         """Operations for one sample of ``n`` tokens."""

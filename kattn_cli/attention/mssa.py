@@ -38,6 +38,11 @@ class SubspaceAttention(AttentionMechanism):
         state = w if state is None else torch.cat((state, w), -2)
         return self.proj(join_heads(softmax_attention(w, state, state, causal=True))), state
 
+    def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """w three times, ``(B, H, N, d)``: queries, keys and values."""
+        w = split_heads(self.u(x), self.heads)
+        return w, w, w
+
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``A(w, w)``, ``(B, H, N, N)``."""
         w = split_heads(self.u(x), self.heads)

@@ -177,8 +177,8 @@ class PrimalAttention(AttentionMechanism):
         out = self.concat(torch.cat((e, r), -1) if self.scores == "both" else e)
         return self.proj(join_heads(without_padding(out, mask)))
 
-    def objective(self) -> Tensor:
-        """J of the last forward pass, one value a sample, ``(B,)``.
+    def objective(self, convention: Convention | None = None) -> Tensor:
+        """J of the last forward pass, one value a sample, ``(B,)``; by default in the module's own convention.
 
         Raises:
             RuntimeError: before the first forward pass.
@@ -186,7 +186,7 @@ class PrimalAttention(AttentionMechanism):
         if self._last is None:
             raise RuntimeError("primal: the objective is that of a forward pass, and there was none yet")
         e, r, w_e, w_r, mask = self._last
-        return ksvd_objective(e, r, w_e, w_r, self.regulariser, self.convention, mask)
+        return ksvd_objective(e, r, w_e, w_r, self.regulariser, convention or self.convention, mask)
 
     def auxiliary_loss(self) -> Tensor:
         """``η J²`` of the last forward pass (eq. 10), mean over the batch; as reference may ask, ``η (mean J)²``."""
@@ -194,6 +194,15 @@ class PrimalAttention(AttentionMechanism):
         if self.convention == "reference" and self.square == "batch":
             return self.eta * objective.mean().square()
         return self.eta * objective.square().mean()
+
+    def dual_view(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The induced kernel ``(B, H, N, N)``, and the scores e and r that the primal weights give, ``(B, H, N, s)``.
+
+        :meth:`objective` is then that of ``x``.
+        """
+        self(x)
+        assert self._last is not None
+        return self.attention_matrix(x), self._last.e, self._last.r
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """The induced kernel ``⟨f(X) φ_q(xᵢ), f(X) φ_k(xⱼ)⟩``, ``(B, H, N, N)``; never formed in training."""

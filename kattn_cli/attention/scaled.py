@@ -73,6 +73,11 @@ class ScaledAttention(QKVAttention):
         values = torch.cat((past, self._scaled_values(*cache, True, None, last=x.shape[1])), -2)
         return self.proj(join_heads(softmax_attention(q, cache[0], values, causal=True))), (cache, values)
 
+    def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and ``(I − S) v``, ``(B, H, N, d)`` each."""
+        q, k, v = split_projections(self.qkv(x), self.heads, 3)
+        return q, k, self._scaled_values(k, v, self.causal, None)
+
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``A(q, k) (I − S)``, ``(B, H, N, N)``."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)

@@ -44,6 +44,11 @@ class SoftmaxAttention(QKVAttention):
         state = extend(state, k, v)
         return self.proj(join_heads(softmax_attention(q, *state, causal=True))), state
 
+    def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values, ``(B, H, N, d)`` each."""
+        q, k, v = split_projections(self.qkv(x), self.heads, 3)
+        return q, k, v
+
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``A(q, k)``, ``(B, H, N, N)``."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)

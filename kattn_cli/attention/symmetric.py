@@ -51,6 +51,11 @@ class SymmetricAttention(AttentionMechanism):
         state = extend(state, k, v)
         return self.proj(join_heads(softmax_attention(k, *state, causal=True))), state
 
+    def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Keys, which are the queries too, and values, ``(B, H, N, d)`` each."""
+        k, v = split_projections(self.kv(x), self.heads, 2)
+        return k, k, v
+
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``A(k, k)``, ``(B, H, N, N)``."""
         k, _ = split_projections(self.kv(x), self.heads, 2)

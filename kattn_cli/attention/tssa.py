@@ -15,7 +15,14 @@ from torch import Tensor, nn
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_heads
 from kattn_cli.attention.mechanism import AttentionMechanism, Card, refuse_longer
-from kattn_cli.kernels.tssa import Convention, TokenStatistics, causal_tssa, tssa
+from kattn_cli.kernels.tssa import (
+    Convention,
+    TokenStatistics,
+    causal_gains,
+    causal_tssa,
+    membership_and_shrinkage,
+    tssa,
+)
 
 
 class TokenStatisticsAttention(AttentionMechanism):
@@ -54,8 +61,35 @@ class TokenStatisticsAttention(AttentionMechanism):
         """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         if self.position_bias is not None:
             return self._causal(x, self._bias_of(x, mask), mask, None)[0]
-        w = split_heads(self.u(x), self.heads)
+        w = self.subspace_tokens(x)
         return self.proj(join_heads(tssa(w, self.eta, self.normalize, mask)))
+
+    def subspace_tokens(self, x: Tensor) -> Tensor:
+        """``w = U x``: the tokens in each head's subspace, ``(B, H, N, d)``."""
+        return split_heads(self.u(x), self.heads)
+
+    def membership(self, x: Tensor) -> Tensor:
+        """Π, ``(B, H, N)``: how much of each token belongs to each head; sums to 1 over heads.
+
+        Raises:
+            ValueError: if the module is causal, where a token's membership is that among those before it.
+        """
+        if self.causal:
+            raise ValueError("only the form that sees all tokens has one membership a token")
+        return membership_and_shrinkage(self.subspace_tokens(x), self.eta, self.normalize)[0][..., 0]
+
+    def singular_values(self, x: Tensor) -> Tensor:
+        """Of each head's operator ``w ↦ −w · Π · D`` on tokens and features, ``(B, H, N·d)``, largest first.
+
+        It is diagonal, with Π at most 1 and D at most 1. Softmax attention acts on the same space as ``A ⊗ I_d``.
+        """
+        w = self.subspace_tokens(x)
+        if self.position_bias is None:
+            membership, shrinkage = membership_and_shrinkage(w, self.eta, self.normalize)
+            gains = membership * shrinkage
+        else:
+            gains, _ = causal_gains(w, self.eta, self._bias_of(x, None), self.normalize, self.convention)
+        return gains.flatten(-2).sort(descending=True).values
 
     def decode(
         self, x: Tensor, state: tuple[int, TokenStatistics] | None = None
@@ -76,7 +110,7 @@ class TokenStatisticsAttention(AttentionMechanism):
     def _causal(
         self, x: Tensor, bias: Tensor, mask: Tensor | None, past: TokenStatistics | None
     ) -> tuple[Tensor, TokenStatistics]:
-        w = split_heads(self.u(x), self.heads)
+        w = self.subspace_tokens(x)
         out, past = causal_tssa(w, self.eta, bias, self.normalize, self.convention, mask, past)
         return self.proj(join_heads(out)), past
 

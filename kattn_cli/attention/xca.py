@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from kattn_cli.attention import flops
+from kattn_cli.attention.heads import split_projections
 from kattn_cli.attention.mechanism import Card, QKVAttention
-from kattn_cli.kernels.xca import xca
+from kattn_cli.kernels.xca import cross_covariance, xca
 
 
 class CrossCovarianceAttention(QKVAttention):
@@ -28,6 +29,11 @@ class CrossCovarianceAttention(QKVAttention):
 
     def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         return xca(q, k, v, self.temperature, mask)
+
+    def singular_values(self, x: Tensor) -> Tensor:
+        """Of the d × d matrix, ``(B, H, d)``, largest first: on tokens and features it acts as ``I_N ⊗`` that."""
+        q, k, _ = split_projections(self.qkv(x), self.heads, 3)
+        return torch.linalg.svdvals(cross_covariance(q, k, self.temperature))
 
     def operator_flops(self, n: int) -> int:
         """Two products with d × d matrices, two norms, and the softmax of d × d scores."""

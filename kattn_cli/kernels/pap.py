@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from torch import Tensor
 
@@ -26,6 +26,7 @@ from kattn_cli.kernels.masks import token_counts, total, without_padding
 from kattn_cli.kernels.softmax import softmax_attention, softmax_attention_naive
 
 Convention = Literal["paper", "reference", "textbook"]
+CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
 NORM_EPSILON = 1e-12
 
 

@@ -52,7 +52,15 @@ def tssa(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = N
     Statistics are kept in float32 or better, so that a sum over many tokens survives bfloat16.
     """
     w_exact = without_padding(exact(w), mask)
-    squared = w_exact.square()
+    membership, shrinkage = membership_and_shrinkage(w_exact, eta, normalize, mask)
+    return -(w_exact * membership * shrinkage).to(w.dtype)
+
+
+def membership_and_shrinkage(
+    w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Π ``(B, H, N, 1)`` and the diagonal of D ``(B, H, 1, d)``, for ``w`` that is 0 at the padding."""
+    squared = w.square()
     if normalize:
         norms = squared.sum(-2).clamp(min=NORM_EPSILON**2)  # ‖w‖² of each feature over tokens (B, H, d)
         energy = squared @ norms.reciprocal()[..., None]
@@ -61,8 +69,7 @@ def tssa(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = N
     membership = (eta[:, None, None] * energy).softmax(1)  # Π (B, H, N, 1)
     weighted = (membership.mT @ squared)[..., 0, :]
     second_moment = weighted / (without_padding(membership, mask).sum(-2) + SUM_EPSILON)  # m (B, H, d)
-    shrinkage = (1 + second_moment).reciprocal()[..., None, :]
-    return -(w_exact * membership * shrinkage).to(w.dtype)
+    return membership, (1 + second_moment).reciprocal()[..., None, :]
 
 
 def causal_tssa_naive(
@@ -114,15 +121,29 @@ def causal_tssa(
     ``bias``: of each token's position, ``(B or 1, H, N, 1)``.
     """
     w_exact = without_padding(exact(w), mask)
-    squared = w_exact.square()
+    gains, statistics = causal_gains(w_exact, eta, bias, normalize, convention, mask, past)
+    return -(w_exact * gains).to(w.dtype), statistics
+
+
+def causal_gains(
+    w: Tensor,
+    eta: Tensor,
+    bias: Tensor,
+    normalize: bool = True,
+    convention: Convention = "paper",
+    mask: Tensor | None = None,
+    past: TokenStatistics | None = None,
+) -> tuple[Tensor, TokenStatistics]:
+    """``Π · D`` of each token and feature, ``(B, H, N, d)``, for ``w`` that is 0 at the padding."""
+    squared = w.square()
     energy = _cumulative(squared, None if past is None else past.energy)
     shares = squared / energy.clamp(min=NORM_EPSILON) if normalize else squared
     repeats = 1 if convention == "paper" else w.shape[-1]
     membership = (eta[:, None, None] * (shares.sum(-1, keepdim=True) + repeats * bias)).softmax(1)  # Π (B, H, N, 1)
     mass = _cumulative(without_padding(membership, mask), None if past is None else past.mass)
     moment = _cumulative(membership * squared, None if past is None else past.moment)
-    out = -(w_exact * membership / (1 + moment / (mass + SUM_EPSILON))).to(w.dtype)
-    return out, TokenStatistics(*(sums[..., -1:, :].clone() for sums in (energy, mass, moment)))
+    gains = membership / (1 + moment / (mass + SUM_EPSILON))
+    return gains, TokenStatistics(*(sums[..., -1:, :].clone() for sums in (energy, mass, moment)))
 
 
 def _cumulative(terms: Tensor, before: Tensor | None) -> Tensor:

@@ -24,12 +24,16 @@ def xca_naive(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor
     return (attention @ v.mT).mT
 
 
-def xca(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The same numbers with the d × d product divided by the norms, instead of the N × d factors."""
+def cross_covariance(q: Tensor, k: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
+    """``softmax(τ q̂ᵀ k̂)``, ``(B, H, d, d)``, with the d × d product divided by the norms."""
     q, k = without_padding(q, mask), without_padding(k, mask)
     q_norm, k_norm = (
         torch.linalg.vector_norm(z, dim=-2, keepdim=True, dtype=exact_dtype(z)).clamp(min=NORM_EPSILON) for z in (q, k)
     )
     cosines = exact(q.mT @ k) / (q_norm.mT * k_norm)
-    attention = (temperature[:, None, None] * cosines).softmax(-1).to(v.dtype)
-    return v @ attention.mT
+    return (temperature[:, None, None] * cosines).softmax(-1)
+
+
+def xca(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The same numbers with the d × d product divided by the norms, instead of the N × d factors."""
+    return v @ cross_covariance(q, k, temperature, mask).to(v.dtype).mT

@@ -52,11 +52,39 @@ class Classifier(nn.Module):
 
     def attention_inputs(self, images: Tensor) -> list[Tensor]:
         """What the attention of each layer receives for ``images``, ``(B, N, C)`` each."""
+        return self._inputs_of(self.mechanisms(), images)
+
+    def class_maps(self, images: Tensor) -> dict[int, Tensor]:
+        """How much the class token takes of each patch, ``(B, H, patches)`` by layer.
+
+        Of ToST and XCiT the class-attention layers, counted by themselves; of a vision transformer with a class token
+        those whose mechanism has an attention matrix; else none.
+        """
+        if isinstance(self.backbone, TokenStatisticsTransformer):
+            attentions: list[Any] = [block.get_submodule("attn") for block in self.backbone.cls_blocks]
+            inputs = self._inputs_of(attentions, images)
+            pairs = zip(attentions, inputs, strict=True)
+            return {layer: attention.class_map(x)[..., 1:] for layer, (attention, x) in enumerate(pairs)}
+        if not self.backbone.has_class_token:
+            return {}
+        skip = self.backbone.num_prefix_tokens
+        maps = {}
+        for layer, (mechanism, x) in enumerate(zip(self.mechanisms(), self.attention_inputs(images), strict=True)):
+            if hasattr(mechanism, "attention_matrix"):
+                maps[layer] = mechanism.attention_matrix(x)[:, :, 0, skip:]  # type: ignore[operator]
+        return maps
+
+    def patch_grid(self, images: Tensor) -> tuple[int, int]:
+        """Rows and columns of patches that ``images`` are cut into."""
+        if isinstance(self.backbone, TokenStatisticsTransformer):
+            rows, columns = self.backbone.patch_embed(images[:1]).shape[-2:]
+            return int(rows), int(columns)
+        rows, columns = self.backbone.patch_embed.grid_size
+        return int(rows), int(columns)
+
+    def _inputs_of(self, modules: Sequence[nn.Module], images: Tensor) -> list[Tensor]:
         inputs: list[Tensor] = []
-        hooks = [
-            mechanism.register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
-            for mechanism in self.mechanisms()
-        ]
+        hooks = [module.register_forward_pre_hook(lambda _, args: inputs.append(args[0])) for module in modules]
         try:
             self(images)
         finally:
