@@ -10,13 +10,14 @@ key 0, and leaves the 1/√d out of the exponents, but not out of the attention.
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from torch import Tensor
 
 from kattn_cli.kernels.softmax import softmax_matrix
 
 Convention = Literal["paper", "reference"]
+CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
 
 
 class ProjectionError(NamedTuple):
@@ -36,15 +37,18 @@ def projection_error(q: Tensor, k: Tensor, v: Tensor, convention: Convention = "
     """``‖φ(q_i)‖²`` and ``‖h_i‖²`` for queries, keys and values ``(B, H, N, d)``; ``h`` is the attention's output."""
     if convention == "reference":
         q, k = standardised(q), standardised(k)
-    attention = softmax_matrix(q, k)
-    if convention == "reference":
+        attention = softmax_matrix(q, k)
         to_first_key = (q * k[..., :1, :]).sum(-1)
         log_feature = q.square().sum(-1) + 2 * attention[..., 0].log() - 2 * to_first_key
-    else:
-        scale = math.sqrt(q.shape[-1])
-        log_normaliser = (q @ k.mT / scale).logsumexp(-1)
-        log_feature = q.square().sum(-1) / scale - 2 * log_normaliser
-    return ProjectionError(log_feature.exp(), (attention @ v).square().sum(-1))
+        return ProjectionError(log_feature.exp(), (attention @ v).square().sum(-1))
+    scale = math.sqrt(q.shape[-1])
+    return kernel_projection_error(q.square().sum(-1) / scale, q @ k.mT / scale, v)
+
+
+def kernel_projection_error(log_self: Tensor, log_cross: Tensor, v: Tensor) -> ProjectionError:
+    """Of any kernel: ``log κ(q_i, q_i)`` ``(…, N)``, ``log κ(q_i, k_j)`` ``(…, N, N)``, values ``(…, N, D)``."""
+    log_feature = log_self - 2 * log_cross.logsumexp(-1)
+    return ProjectionError(log_feature.exp(), (log_cross.softmax(-1) @ v).square().sum(-1))
 
 
 def standardised(z: Tensor) -> Tensor:

@@ -7,7 +7,8 @@ import math
 import torch
 from reference_vectors import assert_equal, load
 
-from kattn_cli.analysis.projection_error import projection_error, standardised
+from kattn_cli.analysis.projection_error import kernel_projection_error, projection_error, standardised
+from kattn_cli.analysis.theorem_values import theorem_values
 from kattn_cli.attention.heads import split_projections
 
 
@@ -41,3 +42,29 @@ def test_keys_far_away_do_not_overflow() -> None:
     """In log space: exp(q·q/√d) alone is beyond float32."""
     z = torch.full((1, 1, 3, 4), 20.0)
     assert projection_error(z, z, z).feature.isfinite().all()
+
+
+def test_projection_error_in_explicit_features() -> None:
+    """Eq. 13 for ``κ = (1 + xᵀy)²``: the squared distance of φ(q) from its projection, coordinate by coordinate."""
+    q, k = torch.randn(2, 7, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    root = math.sqrt(2)
+
+    def features(x: torch.Tensor) -> torch.Tensor:
+        a, b = x.unbind(-1)
+        return torch.stack([torch.ones_like(a), root * a, root * b, a * a, b * b, root * a * b], -1)
+
+    def log_kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return 2 * (1 + x @ y.mT).abs().log()
+
+    def phi(x: torch.Tensor) -> torch.Tensor:
+        return features(x) / (features(x) @ features(k).T).sum(-1, keepdim=True)
+
+    away = phi(k) - phi(k).mean(0)
+    axes = torch.linalg.eigh(away.T @ away).eigenvectors.flip(-1)[:, :3]
+    remainder = phi(q) - phi(q) @ axes @ axes.T
+
+    values = theorem_values(k, 3, log_kernel).values
+    error = kernel_projection_error(log_kernel(q, q).diagonal(), log_kernel(q, k), values)
+    torch.testing.assert_close(error.feature, phi(q).square().sum(-1))
+    torch.testing.assert_close(error.feature - error.projection, remainder.square().sum(-1))
+    torch.testing.assert_close(error.logged(), remainder.square().sum(-1).mean().log())
