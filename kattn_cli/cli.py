@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import kattn_cli
-from kattn_cli import cli_attack, cli_eval
+from kattn_cli import cli_attack, cli_audit, cli_eval, cli_kernel_pca
 from kattn_cli.cli_data import data_app
 from kattn_cli.cli_options import (
     Checkpoint,
@@ -110,31 +110,41 @@ def train(
 
 app.command("eval", epilog=cli_eval.EXAMPLE)(cli_eval.evaluate)
 app.command("attack", epilog=cli_attack.EXAMPLE)(cli_attack.attack)
+app.command("audit", epilog=cli_audit.EXAMPLE)(cli_audit.audit)
+app.command("kernel-pca", epilog=cli_kernel_pca.EXAMPLE)(cli_kernel_pca.kernel_pca)
 
 
 @app.command(epilog="Example:  kattn spectrum quickstart/softmax quickstart/primal_plus")
 def spectrum(
     runs: Runs = None,
     inputs: Annotated[int, typer.Option(min=1, help="How many validation images to average over.")] = 64,
+    exact: Annotated[
+        int,
+        typer.Option(min=1, help="Decompose larger matrices (tokens) by a randomised method, whose error is a column."),
+    ] = 1024,
     checkpoint: CheckpointOption = Checkpoint.best,
     device: DeviceOption = "auto",
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
 ) -> None:
-    """Singular values of the attention matrices, per layer and head."""
+    """Singular values and effective rank of what each head does, per layer; of every kept epoch, where there are.
+
+    Of softmax-like attention the N × N matrix, of Primal-Attention the kernel that it induces; of TSSA and XCA, which
+    have no such matrix, the operator on tokens and features.
+    """
     chosen = chosen_runs(results, runs, quiet)
     where = start(quiet, device)
+    from kattn_cli.commands.plot import draw_spectra
     from kattn_cli.commands.spectrum import spectra_of_runs
     from kattn_cli.console import console
-    from kattn_cli.figures.frames import frame
-    from kattn_cli.figures.spectrum import draw_spectrum
 
     with stoppable("what was measured so far is in each run's spectrum.csv"):
-        written = spectra_of_runs(chosen, device=where, inputs=inputs, checkpoint=checkpoint.value)
+        written = spectra_of_runs(chosen, device=where, inputs=inputs, checkpoint=checkpoint.value, exact_up_to=exact)
     for run in written:
         console.print(f"{run.folder / 'spectrum.csv'}")
     if written:
-        console.print(draw_spectrum(frame(written, "spectrum.csv"), figures_folder(results, written)))
+        for picture in draw_spectra(written, figures_folder(results, written)):
+            console.print(picture)
 
 
 @app.command(epilog="Example:  kattn complexity --attention softmax --attention performer --n 256 --n 1024")

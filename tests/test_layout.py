@@ -26,7 +26,8 @@ ABOVE = {
     "attacks": ["models", "training", "analysis", "commands", "recipe", "results"],
     "analysis": ["models", "training", "attacks", "commands", "recipe", "results"],
     "training": ["attacks", "commands", "results"],
-    "figures": ["attention", "models", "data", "training", "attacks", "commands"],
+    "figures": ["attention", "models", "data", "training", "attacks", "claims", "commands"],
+    "claims": ["attention", "kernels", "models", "data", "training", "attacks", "commands"],
 }
 WITHOUT_TORCH = [
     "errors",
@@ -42,7 +43,8 @@ WITHOUT_TORCH = [
     "recipe_train",
     "whole_file",
 ]
-WITHOUT_TORCH += ["figures", "cli", "cli_attack", "cli_data", "cli_eval", "cli_options"]
+WITHOUT_TORCH += ["figures", "claims", "cli", "cli_attack", "cli_audit", "cli_data", "cli_eval", "cli_kernel_pca"]
+WITHOUT_TORCH += ["cli_options"]
 
 
 def files(room: str) -> list[Path]:

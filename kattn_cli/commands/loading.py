@@ -23,13 +23,17 @@ _WHERE_DATA_LIES = {"root", "download", "workers", "max_corrupt"}
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run with its trained model in ``eval`` mode on a device; ``checkpoint`` names the weights used."""
+    """A run with its trained model in ``eval`` mode on a device; ``checkpoint`` names the weights used.
+
+    ``step``: of the training, after which they were kept.
+    """
 
     run: Run
     recipe: Recipe
     model: Classifier
     data: ImageData
     checkpoint: str
+    step: int
 
 
 def data_of(recipe: Recipe) -> ImageData:
@@ -61,7 +65,7 @@ def identity(recipe: Recipe) -> dict[str, Any]:
 
 
 def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRun:
-    """Load a run's ``best`` weights (chosen on validation), or ``last``.
+    """Load a run's ``best`` weights (chosen on validation), ``last``, or those of an epoch that were kept.
 
     A run stopped in its first epoch has no best; its last is used, and that is said.
 
@@ -77,5 +81,5 @@ def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRu
     data = data_of(recipe)
     model = build(recipe, data)
     path = weights_path(run.folder, checkpoint)
-    load_weights(path, model, identity(recipe), on_damage=partial(console.print, markup=False))
-    return OpenRun(run, recipe, model.to(device).eval(), data, checkpoint)
+    used = load_weights(path, model, identity(recipe), on_damage=partial(console.print, markup=False))
+    return OpenRun(run, recipe, model.to(device).eval(), data, checkpoint, int(used.get("step", 0)))

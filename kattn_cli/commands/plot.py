@@ -5,11 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pandas as pd
+
 from kattn_cli.commands.comparison import print_comparison
 from kattn_cli.errors import RunError
+from kattn_cli.figures.audit import draw_audit
+from kattn_cli.figures.complexity import DRAWN_PASS, draw_complexity
 from kattn_cli.figures.corruptions import corruption_frame, draw_corruptions
 from kattn_cli.figures.curves import draw_curves
-from kattn_cli.figures.frames import attack_frame, frame
+from kattn_cli.figures.effective_rank import draw_effective_rank, draw_spectrum_epochs
+from kattn_cli.figures.frames import attack_frame, frame, shared_epochs
+from kattn_cli.figures.kernel_pca import draw_kernel_pca
 from kattn_cli.figures.paper_tables import markdown, paper_tables
 from kattn_cli.figures.robustness import draw_robustness
 from kattn_cli.figures.spectrum import draw_spectrum
@@ -29,13 +35,51 @@ def plot_runs(runs: Sequence[Run], folder: Path, paper: str | None = None) -> li
         (draw_curves, frame(runs, "metrics.csv")),
         (draw_robustness, attack_frame(runs)),
         (draw_corruptions, corruption_frame(frame(runs, "eval.csv"))),
-        (draw_spectrum, frame(runs, "spectrum.csv")),
     ]
     pictures = [draw(data, folder) for draw, data in drawn if not data.empty]
+    pictures += [*draw_spectra(runs, folder), *draw_audit(runs, folder)]
     if not pictures:
         raise RunError(f"{', '.join(str(run.folder) for run in runs)}: has no tables to draw yet")
     print_comparison(runs).to_csv(folder / "comparison.csv", index=False)
     return [*pictures, *(_paper(runs, folder, paper) if paper else [])]
+
+
+def draw_spectra(runs: Sequence[Run], folder: Path) -> list[Path]:
+    """Of runs whose spectra were measured: explained variance, effective rank per layer, and along epochs if kept."""
+    spectra, ranks = (frame(runs, f"{name}.csv") for name in ("spectrum", "effective_rank"))
+    pictures = [draw_spectrum(spectra, folder)] if len(spectra) else []
+    if len(ranks):
+        pictures.append(draw_effective_rank(ranks, folder))
+        if shared_epochs(ranks)["epoch"].nunique() > 1:
+            pictures.append(draw_spectrum_epochs(ranks, folder))
+    return pictures
+
+
+def plot_table(path: Path, folder: Path | None = None) -> Path:
+    """Draw one table of ``kattn complexity`` or ``kattn kernel-pca``, under its own name, beside it or into ``folder``.
+
+    Raises:
+        RunError: if it cannot be read, is none of these, or has no row to draw.
+    """
+    try:
+        table = pd.read_csv(path)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise RunError(f"{path}: cannot be read as a table ({error})") from None
+    where = folder or path.parent
+    if set(table) >= {"attention", "pass", "n", "milliseconds", "peak_mib", "status"}:
+        if not ((table["status"] == "ok") & (table["pass"] == DRAWN_PASS)).any():
+            raise RunError(f"{path}: has no measurement of {DRAWN_PASS} that went well, so there is nothing to draw")
+        return draw_complexity(table, where, path.stem)
+    if set(table) >= {"task", "solver", "round", "seconds", "accuracy"}:
+        if table.empty:
+            raise RunError(f"{path}: has no rows, so there is nothing to draw")
+        return draw_kernel_pca(table, where, path.stem)
+    raise RunError(
+        f"{path}: is no table of kattn complexity or kattn kernel-pca; the tables of a run are drawn by the run's "
+        "folder or name"
+    )
 
 
 def _paper(runs: Sequence[Run], folder: Path, paper: str) -> list[Path]:

@@ -1,14 +1,24 @@
-"""``kattn spectrum``: singular-value decay of the attention matrix, per layer and head."""
+"""``kattn spectrum``: singular-value decay of what each head does, per layer, and over training."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor, nn
 
-from kattn_cli.analysis.spectrum import singular_values, spectrum
-from kattn_cli.commands.loading import OpenRun, open_run
+from kattn_cli.analysis.spectrum import (
+    EXACT_UP_TO,
+    Spectra,
+    explained_variance,
+    joined,
+    ranks,
+    spectra_of,
+    spectra_of_values,
+)
+from kattn_cli.commands.moments import Moment, count_moments, moments_of
 from kattn_cli.console import console, progress_bar
 from kattn_cli.data import Split
 from kattn_cli.device import device_name
@@ -16,62 +26,134 @@ from kattn_cli.provenance import provenance
 from kattn_cli.results import Run, write_rows
 
 SPECTRUM_CSV = "spectrum.csv"
+RANKS_CSV = "effective_rank.csv"
 BATCH = 64
+ENTRIES = 2**25
+"""Of attention matrices at a time."""
+SHOWN = 256
+"""Of longer spectra so many values are written, evenly spaced."""
 
 
-def spectra_of_runs(runs: Sequence[Run], *, device: torch.device, inputs: int, checkpoint: str) -> list[Run]:
-    """Write ``spectrum.csv`` into each run, over the first ``inputs`` images of the split chosen on.
+def spectra_of_runs(
+    runs: Sequence[Run], *, device: torch.device, inputs: int, checkpoint: str, exact_up_to: int = EXACT_UP_TO
+) -> list[Run]:
+    """Write ``spectrum.csv`` and ``effective_rank.csv`` into each run, over the first ``inputs`` validation images.
 
-    Returns the runs that have at least one layer with an attention matrix.
+    The ranks are those of every kept epoch, the spectra of the chosen weights alone. Returns the runs that have at
+    least one layer with something to decompose.
     """
     written = []
-    with progress_bar("run") as bar:
-        task = bar.add_task("spectrum", total=len(runs), count="", note="")
-        for number, run in enumerate(runs, 1):
+    with progress_bar("weights") as bar:
+        for run in runs:
             record = provenance(device_name(device))
-            opened = open_run(run, device, checkpoint)
-            if rows := _rows(opened, opened.data.splits["validation"].first(inputs).to(device)):
-                write_rows(run.folder / SPECTRUM_CSV, rows)
+            total = count_moments(run)
+            task = bar.add_task(run.label, total=total, count=f"0/{total}", note="")
+            spectra: list[dict[str, Any]] = []
+            counted: list[dict[str, Any]] = []
+            for number, moment in enumerate(moments_of(run, device, checkpoint), 1):
+                for found, about in _layers(moment, inputs, exact_up_to):
+                    counted += _rank_rows(found, about)
+                    spectra += _spectrum_rows(found, about) if moment.chosen else []
+                bar.update(task, completed=number, total=max(number, total), count=f"{number}/{max(number, total)}")
+            if counted:
+                write_rows(run.folder / SPECTRUM_CSV, spectra)
+                write_rows(run.folder / RANKS_CSV, counted)
                 run.add_measurement(record)
                 written.append(run)
-            bar.update(task, completed=number, count=f"{number}/{len(runs)}", note=run.label)
     return written
 
 
 @torch.no_grad()
-def _rows(opened: OpenRun, split: Split) -> list[dict[str, Any]]:
+def _layers(moment: Moment, inputs: int, exact_up_to: int) -> Iterator[tuple[Spectra, dict[str, Any]]]:
+    """Each layer that has them: its spectra over the inputs, and what its rows have in common."""
+    opened = moment.opened
+    split = opened.data.splits["validation"].first(inputs).to(opened.model.mean.device)
     mechanisms = opened.model.mechanisms()
-    layers = [index for index, mechanism in enumerate(mechanisms) if hasattr(mechanism, "attention_matrix")]
-    if without := sorted(set(range(len(mechanisms))) - set(layers)):
-        kinds = ", ".join(sorted({type(mechanisms[index]).__name__ for index in without}))
-        which = ", ".join(map(str, without))
-        console.print(f"{opened.run.folder}: no attention matrix in layer {which} ({kinds}); nothing to decompose")
-    collected: dict[int, list[torch.Tensor]] = {layer: [] for layer in layers}
+    layers = [layer for layer, one in enumerate(mechanisms) if _decomposes(one)]
+    if moment.chosen:
+        _tell_without(moment, sorted(set(range(len(mechanisms))) - set(layers)))
+    generator = torch.Generator().manual_seed(0)
+    found: dict[int, list[Spectra]] = {layer: [] for layer in layers}
     seen = 0
-    for images, labels in split.batches(BATCH):
+    for images, labels in split.batches(_batch_size(moment, split)):
         seen += len(labels)
-        inputs = opened.model.attention_inputs(images)
+        entering = opened.model.attention_inputs(images)
         for layer in layers:
-            collected[layer].append(singular_values(mechanisms[layer].attention_matrix(inputs[layer])))  # type: ignore[operator]
-    rows = []
+            found[layer].append(_spectra(mechanisms[layer], entering[layer], generator, exact_up_to))
     for layer in layers:
-        found = spectrum(torch.cat(collected[layer]))
-        heads, count = found.values.shape
-        for head in range(heads):
-            for index in range(count):
-                rows.append(
-                    {
-                        "layer": layer,
-                        "head": head,
-                        "index": index + 1,
-                        "singular_value": found.values[head, index].item(),
-                        "singular_value_std": found.values_std[head, index].item(),
-                        "cumulative_explained_variance": found.explained[head, index].item(),
-                        "cumulative_explained_variance_std": found.explained_std[head, index].item(),
-                        "layer_mechanism": type(mechanisms[layer]).__name__,
-                        "inputs": seen,
-                        "split": opened.data.chosen_on,
-                        "checkpoint": opened.checkpoint,
-                    }
-                )
-    return rows
+        yield (
+            joined(found[layer]),
+            {
+                "epoch": moment.epoch,
+                "layer": layer,
+                "layer_mechanism": type(mechanisms[layer]).__name__,
+                "inputs": seen,
+                "split": opened.data.chosen_on,
+                "checkpoint": moment.checkpoint,
+            },
+        )
+
+
+def _batch_size(moment: Moment, split: Split) -> int:
+    """So that no more than :data:`ENTRIES` of matrices are in memory at once."""
+    image, _ = next(split.first(1).batches(1))
+    model = moment.opened.model
+    n = max(x.shape[1] for x in model.attention_inputs(image))
+    heads = max(getattr(one, "heads", 1) for one in model.mechanisms())
+    return max(1, min(BATCH, ENTRIES // (heads * n * n)))
+
+
+def _decomposes(mechanism: nn.Module) -> bool:
+    return hasattr(mechanism, "attention_matrix") or hasattr(mechanism, "singular_values")
+
+
+def _spectra(mechanism: Any, x: Tensor, generator: torch.Generator, exact_up_to: int) -> Spectra:
+    if hasattr(mechanism, "attention_matrix"):
+        return spectra_of(mechanism.attention_matrix(x), generator, exact_up_to)
+    return spectra_of_values(mechanism.singular_values(x))
+
+
+def _tell_without(moment: Moment, layers: Sequence[int]) -> None:
+    if layers:
+        mechanisms = moment.opened.model.mechanisms()
+        kinds = ", ".join(sorted({type(mechanisms[layer]).__name__ for layer in layers}))
+        which = ", ".join(map(str, layers))
+        console.print(
+            f"{moment.opened.run.folder}: no attention matrix in layer {which} ({kinds}); nothing to decompose"
+        )
+
+
+def _spectrum_rows(found: Spectra, about: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A row for each head and index."""
+    quantities = {"singular_value": found.values, "cumulative_explained_variance": explained_variance(found)}
+    over_inputs = {name: _mean_and_deviation(values) for name, values in quantities.items()}
+    error = found.error.amax(0)
+    heads, known = found.values.shape[1:]
+    for head in range(heads):
+        for index in np.unique(np.linspace(0, known - 1, min(known, SHOWN)).round().astype(int)):
+            row = {**_place(about), "head": head, "index": index + 1, "of": found.total}
+            for name, (mean, deviation) in over_inputs.items():
+                row |= {name: mean[head, index].item(), f"{name}_std": deviation[head, index].item()}
+            yield {**row, "error": error[head].item(), **about}
+
+
+def _rank_rows(found: Spectra, about: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A row for each head."""
+    counted = ranks(found)
+    names = {"numerical_rank": counted.numerical, "effective_rank": counted.effective, "rank_90": counted.ninety}
+    over_inputs = {name: _mean_and_deviation(values) for name, values in names.items()}
+    for head in range(found.values.shape[1]):
+        row = {**_place(about), "head": head, "of": found.total}
+        for name, (mean, deviation) in over_inputs.items():
+            row |= {name: mean[head].item(), f"{name}_std": deviation[head].item()}
+        yield {**row, **about}
+
+
+def _place(about: dict[str, Any]) -> dict[str, Any]:
+    """The columns that come first."""
+    return {"epoch": about["epoch"], "layer": about["layer"]}
+
+
+def _mean_and_deviation(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Over inputs, the first axis; one input deviates by 0."""
+    return values.mean(0), values.std(0) if len(values) > 1 else torch.zeros_like(values[0])

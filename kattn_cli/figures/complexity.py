@@ -11,6 +11,8 @@ from kattn_cli.figures.style import Palette, legend_above, panels, save
 
 QUANTITIES = {"milliseconds": "time (ms)", "peak_mib": "peak memory (MiB)"}
 
+DRAWN_PASS = "forward+backward"
+
 
 def exponents(costs: pd.DataFrame) -> pd.DataFrame:
     """Slopes of log cost over log N on the upper half of the sizes that fitted, for each mechanism and pass."""
@@ -26,9 +28,8 @@ def exponents(costs: pd.DataFrame) -> pd.DataFrame:
 
 def draw_complexity(costs: pd.DataFrame, folder: Path, name: str) -> Path:
     """Forward + backward: time and memory of each mechanism, both fitted exponents in the legend."""
-    what = "forward+backward"
-    rows = costs[(costs["status"] == "ok") & (costs["pass"] == what)]
-    fitted = exponents(costs).query("`pass` == @what").set_index("attention")
+    rows = costs[(costs["status"] == "ok") & (costs["pass"] == DRAWN_PASS)]
+    fitted = exponents(costs).query("`pass` == @DRAWN_PASS").set_index("attention")
     figure, axes_row = panels(len(QUANTITIES), height=3.2)
     palette = Palette()
     for axes, (quantity, title) in zip(axes_row, QUANTITIES.items(), strict=True):
@@ -36,7 +37,7 @@ def draw_complexity(costs: pd.DataFrame, folder: Path, name: str) -> Path:
             time, memory = (fitted.loc[attention, f"{one}_exponent"] for one in QUANTITIES)
             line = palette.line(str(attention).partition("#")[0], str(attention))
             label = f"{attention}  {time:.2f}, {memory:.2f}"
-            axes.plot(part["n"], part[quantity], marker="o", markersize=3, label=label, **line)
+            axes.plot(part["n"], part[quantity], marker="o", label=label, **line)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xlabel("tokens N")
@@ -44,7 +45,7 @@ def draw_complexity(costs: pd.DataFrame, folder: Path, name: str) -> Path:
     legend_above(figure, axes_row[0])
     first = costs.iloc[0]
     caption = (
-        f"{what}, {first['device']}, {first['dtype']}, C = {first['dim']}, {first['heads']} heads, batch "
+        f"{DRAWN_PASS}, {first['device']}, {first['dtype']}, C = {first['dim']}, {first['heads']} heads, batch "
         f"{first['batch']}; beside each name: exponents of time and memory in N, fitted on the upper half of the sizes"
     )
     return save(figure, folder, name, caption)

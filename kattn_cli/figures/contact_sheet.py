@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
+from kattn_cli.figures import looks
 from kattn_cli.figures.style import save
 
 INCHES = 0.85
@@ -28,11 +29,12 @@ def draw_contact_sheet(pictures: Mapping[str, Sequence[NDArray[np.floating]]], f
     height, width = next(iter(pictures.values()))[0].shape[:2]
     sheet = tiled(list(pictures.values()), gap := max(1, width // GAP))
     rows, columns = len(pictures), max(map(len, pictures.values()))
-    figure, axes = plt.subplots(figsize=(INCHES * columns + 1.0, INCHES * rows + 0.5), layout="constrained")
+    size = looks.look.size(INCHES * columns + 1.0, INCHES * rows + 0.5)
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
     axes.imshow(sheet, extent=(0, sheet.shape[1], sheet.shape[0], 0))
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    axes.tick_params(length=0, labelsize=8, labeltop=True, labelbottom=False)
+    axes.tick_params(length=0, labelsize="small", labeltop=True, labelbottom=False)
     names = [name.replace("_", " ").replace(" ", "\n", 1) for name in pictures]
     axes.set_yticks([row * (height + gap) + height / 2 for row in range(rows)], names)
     severities = ["clean", *(f"severity {severity}" for severity in range(1, columns))]

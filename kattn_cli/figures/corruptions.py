@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from kattn_cli.analysis.corruption_errors import errors_by_type, measured_together
+from kattn_cli.figures import looks
 from kattn_cli.figures.frames import over_seeds, seeds_caption
 from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, save
 
@@ -36,13 +37,15 @@ def draw_corruptions(errors: pd.DataFrame, folder: Path) -> Path:
     columns = min(COLUMNS, len(names))
     rows = -(-len(names) // columns)
     figure, grid = plt.subplots(
-        rows, columns, figsize=(max(4.2, 2.0 * columns), 1.55 * rows + 0.8), squeeze=False,
+        rows, columns, figsize=looks.look.size(max(4.2, 2.0 * columns), 1.55 * rows + 0.8), squeeze=False,
         sharex=True, sharey=True, layout="constrained",
     )  # fmt: skip
     palette = Palette()
     for axes, name in zip(grid.flat, names, strict=False):
         _panel(axes, errors[errors["corruption"] == name], palette)
-        axes.set_title(str(name).replace("_", " "), fontsize=8, weight="bold" if name == MEAN else "normal", pad=3)
+        axes.set_title(
+            str(name).replace("_", " "), fontsize="small", weight="bold" if name == MEAN else "normal", pad=3
+        )
     for place, axes in enumerate(grid.flat):
         axes.set_visible(place < len(names))
         lowest = place + columns >= len(names)
@@ -81,7 +84,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, palette: Palette) -> None:
     points = over_seeds(rows, ("label", "mechanism", "severity"), "error")
     for (label, mechanism), part in points.groupby(["label", "mechanism"]):
         line = palette.line(str(mechanism), str(label))
-        axes.plot(part["severity"], part["mean"], marker="o", markersize=2.5, label=label, **line)
+        axes.plot(part["severity"], part["mean"], marker="o", label=label, **line)
         low, high = part["low"].fillna(part["mean"]), part["high"].fillna(part["mean"])
         band(axes, part["severity"], low, high, line["color"], rows["label"].nunique())
     axes.set_ylim(-2, 102)

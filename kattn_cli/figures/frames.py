@@ -28,8 +28,10 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
     folder = shared_folder(label for label, _ in newest)
     for (label, seed), run in newest.items():
         path = run.folder / table
-        if path.exists():
-            rows = pd.read_csv(StringIO(whole_rows(path)))
+        if text := whole_rows(path).strip():
+            rows = pd.read_csv(StringIO(text))
+            if rows.empty:
+                continue
             mechanism = run.manifest.get("mechanism", label)
             of_run = {"mechanism": mechanism, "run_seed": seed, "folder": str(run.folder)}
             parts.append(rows.assign(label=label.removeprefix(folder), **of_run))
@@ -49,6 +51,28 @@ def attack_frame(runs: Iterable[Run]) -> pd.DataFrame:
     by_images = table.sort_values("images", kind="stable")
     newest = by_images.drop_duplicates(["label", "run_seed", *IDENTITY], keep="last")
     return named(newest.sort_index())
+
+
+def chosen_weights(table: pd.DataFrame) -> pd.DataFrame:
+    """Each run's rows of one moment of its training.
+
+    Where there is a ``checkpoint``, of the chosen weights, which is all but ``kept``; else of the last ``epoch``; all
+    rows of tables (or runs) that have neither.
+    """
+    if "checkpoint" in table:
+        return table[table["checkpoint"] != "kept"]
+    if "epoch" not in table:
+        return table
+    epochs = table["epoch"].fillna(-1)
+    return table[epochs == epochs.groupby([table["label"], table["run_seed"]]).transform("max")]
+
+
+def shared_epochs(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of epochs that all seeds of a label have, so that no mean along epochs changes its seeds."""
+    if "epoch" not in table:
+        return table.iloc[:0]
+    seeds = table.groupby("label")["run_seed"].transform("nunique")
+    return table[table.groupby(["label", "epoch"])["run_seed"].transform("nunique") == seeds]
 
 
 def seeds_caption(data: pd.DataFrame) -> str:

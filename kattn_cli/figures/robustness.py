@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from kattn_cli.analysis.attack_names import SIGNS
 from kattn_cli.analysis.statistics import wilson_interval
 from kattn_cli.figures.frames import over_seeds, seeds_caption
-from kattn_cli.figures.style import COLUMNS, Palette, band, integer_ticks, legend_above, panels, save
+from kattn_cli.figures.style import Palette, band, integer_ticks, leftmost, legend_above, panels, save
 
 SAME = ["attack", "norm", "epsilon_units", "targeted", "steps", "restarts"]
 TITLES = {"noise": "uniform noise", "autoattack": "AutoAttack", "square": "Square"}
@@ -30,7 +30,7 @@ def draw_robustness(attacks: pd.DataFrame, folder: Path) -> Path:
         _over_epsilon(axes, rows, dict(zip(SAME, key, strict=True)), palette)
     if single:
         _side_by_side(every[-1], pd.concat(single), palette)
-    for axes in every[::COLUMNS]:
+    for axes in leftmost(every):
         axes.set_ylabel("test top-1 (%)")
     legend_above(figure, *every)
     images = ", ".join(f"{count:,}" for count in sorted(attacks["images"].unique()))
@@ -43,10 +43,10 @@ def _over_epsilon(axes: Axes, rows: pd.DataFrame, what: dict[str, object], palet
     unit = 255 if what["norm"] == "linf" else 1
     for (label, mechanism), part in points.dropna(subset="mean").groupby(["label", "mechanism"]):
         line = palette.line(str(mechanism), str(label))
-        axes.plot(unit * part["epsilon"], part["mean"], marker="o", markersize=3, label=label, **line)
+        axes.plot(unit * part["epsilon"], part["mean"], marker="o", label=label, **line)
         low, high = part["low"].fillna(part["mean"]), part["high"].fillna(part["mean"])
         band(axes, unit * part["epsilon"], low, high, line["color"], rows["label"].nunique())
-    axes.set_title(_title(what), fontsize=9)
+    axes.set_title(_title(what))
     space = "pixel range" if what["epsilon_units"] != "normalised" else "normalised range"
     share = "1/255 of the " if unit == 255 else ""
     axes.set_xlabel(f"ε ({share}{space}, {SIGNS[str(what['norm'])]})")
@@ -75,18 +75,16 @@ def _side_by_side(axes: Axes, rows: pd.DataFrame, palette: Palette) -> None:
         shift = 0.7 * ((labels.index(label) + 0.5) / len(labels) - 0.5)
         places = [names.index(name) + shift for name in part["name"]]
         spread = [(part["mean"] - part["low"]).fillna(0).clip(0), (part["high"] - part["mean"]).fillna(0).clip(0)]
-        axes.errorbar(
-            places, part["mean"], yerr=spread, fmt="o", markersize=3, elinewidth=1, color=line["color"], label=label
-        )
+        axes.errorbar(places, part["mean"], yerr=spread, fmt="o", color=line["color"], label=label)
     axes.set_xticks(
         range(len(names)),
         names,
         rotation=30 if len(names) > 2 else 0,
         ha="right" if len(names) > 2 else "center",
-        fontsize=7,
+        fontsize="small",
     )
     axes.set_xlim(-0.5, len(names) - 0.5)
-    axes.set_title("one budget", fontsize=9)
+    axes.set_title("one budget")
     axes.set_ylim(-2, 102)
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from zlib import crc32
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from kattn_cli.figures import looks
 
 COLOURS = {
     "softmax": "#000000",
@@ -28,55 +33,43 @@ COLOURS = {
     "performer": "#6A3D9A",
     "cosformer": "#B8A200",
     "flowformer": "#1B9E9E",
-    "reformer": "#B2DF8A",
-    "longformer": "#FB9A99",
+    "reformer": "#7DB343",
+    "longformer": "#F27F7E",
     "bigbird": "#999999",
     "linformer": "#666600",
-    "nystromformer": "#A6CEE3",
-    "soft": "#CAB2D6",
-    "yoso_e": "#FDBF6F",
+    "nystromformer": "#7DA7C4",
+    "soft": "#A98BC0",
+    "yoso_e": "#C98A4B",
 }
-OTHERS = ("#17BECF", "#7B0051", "#9ACD32", "#1F3A93")
-"""For mechanisms of one's own."""
+OTHERS = ("#17BECF", "#7B0051", "#7F5AF0", "#1F3A93")
+"""For mechanisms of one's own: by name, so that one of them has its colour in every figure."""
 
 DASHES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (7, 1)), (0, (1, 3)), (0, (5, 1, 1, 1, 1, 1)), (0, (9, 4)))
 MANY = 8
 """Lines in one figure from which on its legend is small."""
-
-mpl.use("Agg")
-plt.rcParams.update(
-    {
-        "font.size": 9,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "grid.alpha": 0.25,
-        "grid.linewidth": 0.6,
-        "legend.frameon": False,
-        "lines.linewidth": 1.6,
-        "figure.dpi": 150,
-        "savefig.dpi": 200,
-        "pdf.fonttype": 42,
-    }
-)
+WIDE = 100.0
 
 
 class Palette:
     """A colour for each mechanism, and a dash pattern that tells apart what shares a colour."""
 
     def __init__(self) -> None:
-        self._others: list[str] = []
+        self._others: dict[str, str] = {}
         self._labels: dict[str, list[str]] = {}
 
     def line(self, mechanism: str, label: str) -> dict[str, Any]:
         """matplotlib's ``color`` and ``linestyle`` for one labelled line."""
-        if mechanism not in COLOURS and mechanism not in self._others:
-            self._others.append(mechanism)
-        colour = COLOURS.get(mechanism) or OTHERS[self._others.index(mechanism) % len(OTHERS)]
+        colour = COLOURS.get(mechanism) or self._others.get(mechanism) or self._other(mechanism)
         labels = self._labels.setdefault(colour, [])
         if label not in labels:
             labels.append(label)
         return {"color": colour, "linestyle": DASHES[labels.index(label) % len(DASHES)]}
+
+    def _other(self, mechanism: str) -> str:
+        first = crc32(mechanism.encode()) % len(OTHERS)
+        order = [*OTHERS[first:], *OTHERS[:first]]
+        free = [colour for colour in order if colour not in self._others.values()]
+        return self._others.setdefault(mechanism, (free or order)[0])
 
 
 COLUMNS = 3
@@ -84,26 +77,43 @@ COLUMNS = 3
 
 
 def panels(count: int, height: float = 2.9, sharey: bool = False) -> tuple[Figure, list[Axes]]:
-    """``count`` panels of this height, in rows of at most :data:`COLUMNS`; a single one is wider."""
-    columns = min(count, COLUMNS)
-    rows = -(-count // columns)
-    size = (5.0 if count == 1 else 3.4 * columns + 0.4, height * rows)
-    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, sharey=sharey, layout="constrained")
+    """``count`` panels of this height, in rows of at most :data:`COLUMNS` (four in two rows); a single one is wider."""
+    columns = 2 if count == 4 else min(count, COLUMNS)
+    figure, axes = grid(-(-count // columns), columns, height, sharey="all" if sharey else "none")
     for spare in axes.flat[count:]:
         spare.set_visible(False)
     return figure, list(axes.flat[:count])
 
 
+def leftmost(axes: Sequence[Axes]) -> list[Axes]:
+    """Those of these panels that begin a row."""
+    return [one for one in axes if (place := one.get_subplotspec()) and place.is_first_col()]
+
+
+def grid(
+    rows: int, columns: int, height: float = 2.9, sharey: Literal["none", "row", "all"] = "none"
+) -> tuple[Figure, NDArray[Any]]:
+    """Panels of this height (inches in a paper) in rows and columns, as an array of ``(rows, columns)`` axes."""
+    each = 3.4 if columns <= COLUMNS else 2.7
+    size = looks.look.size(5.0 if rows * columns == 1 else each * columns + 0.4, height * rows)
+    return plt.subplots(rows, columns, figsize=size, squeeze=False, sharey=sharey, layout="constrained")
+
+
 def save(figure: Figure, folder: Path, name: str, caption: str) -> Path:
-    """Write ``name.pdf`` and ``name.png`` with the caption below in small type; returns the picture's path."""
-    lines = textwrap.wrap(caption, int(figure.get_figwidth() * 21))
-    figure.supxlabel("\n".join(lines), fontsize=6, color="0.4")
-    _make_room(figure, 0.11 * max(0, len(lines) - 2))
+    """Write ``name`` in each format that is asked for, the caption below in small type.
+
+    Returns the path of the PNG, or of the first format where that is not among them.
+    """
+    size = looks.look.type_size * 2 / 3
+    lines = textwrap.wrap(caption.replace(" %", "\N{NO-BREAK SPACE}%"), int(figure.get_figwidth() * 126 / size))
+    figure.supxlabel("\n".join(lines), fontsize=size, color="0.4")
+    _make_room(figure, 0.018 * size * (len(lines) - 1))
     folder.mkdir(parents=True, exist_ok=True)
-    for suffix in ("pdf", "png"):
-        figure.savefig(folder / f"{name}.{suffix}")
+    written = {one: folder / f"{name}.{one}" for one in looks.formats}
+    for suffix, path in written.items():
+        figure.savefig(path, metadata=looks.METADATA.get(suffix))
     plt.close(figure)
-    return folder / f"{name}.png"
+    return written.get("png") or next(iter(written.values()))
 
 
 def legend_above(figure: Figure, *axes: Axes) -> None:
@@ -113,11 +123,11 @@ def legend_above(figure: Figure, *axes: Axes) -> None:
         for line, label in zip(*one.get_legend_handles_labels(), strict=True):
             lines.setdefault(label, line)
     labels, handles = list(lines), list(lines.values())
-    size = 9 if len(labels) <= MANY else 7
+    size = looks.look.type_size * (1 if len(labels) <= MANY else 7 / 9)
     letters = max(map(len, labels), default=0) + 8
     columns = max(1, min(len(labels), int(figure.get_figwidth() * 117 / size / letters)))
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=size, handlelength=2.6)
-    _make_room(figure, 0.019 * size * max(0, -(-len(labels) // columns) - 2))
+    _make_room(figure, 0.019 * size * max(0, -(-len(labels) // columns) - 1))
 
 
 def band(axes: Axes, x: pd.Series | pd.Index, low: pd.Series, high: pd.Series, colour: str, lines: int) -> None:
@@ -132,3 +142,20 @@ def _make_room(figure: Figure, inches: float) -> None:
 def integer_ticks(axes: Axes) -> None:
     """Whole numbers on the x axis."""
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def log_if_wide(axes: Axes, values: Sequence[float] | pd.Series) -> None:
+    """A logarithmic y axis where ``values`` are positive and span two powers of ten; else from 0, if none is below."""
+    known = np.asarray(values, dtype=float)
+    known = known[np.isfinite(known)]
+    if len(known) and known.min() > 0 and known.max() > WIDE * known.min():
+        axes.set_yscale("log")
+    elif len(known) and known.min() >= 0:
+        from_zero(axes)
+
+
+def from_zero(axes: Axes) -> None:
+    """A y axis that begins at 0, with room above all that is drawn; also for the panels that share it."""
+    highest = max(one.dataLim.y1 for one in axes.get_shared_y_axes().get_siblings(axes))
+    if np.isfinite(highest) and highest > 0:
+        axes.set_ylim(0, 1.06 * highest)

@@ -1,0 +1,15 @@
+"""What the three papers claim, and what the tables of our runs say of it. Never imports torch.
+
+A claim is judged by a function from the :class:`~kattn_cli.claims.evidence.Evidence` to its findings, one for each
+label that has what it takes; none where it was not measured. One file a paper.
+"""
+
+from __future__ import annotations
+
+from kattn_cli.claims import primal, rpc, tost
+
+PAPERS = {
+    "RPC-Attention: Unveiling the Hidden Structure of Self-Attention via Kernel PCA": rpc.CLAIMS,
+    "Primal-Attention: Self-attention through Asymmetric Kernel SVD, and the talk on kernel PCA and SVD": primal.CLAIMS,
+    "ToST: Token Statistics Transformer": tost.CLAIMS,
+}

@@ -1,0 +1,35 @@
+"""Primal-Attention: its objective, and whether its scores solve the dual problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kattn_cli.analysis.duality import chance_overlap, dual_regulariser, duality
+from kattn_cli.commands.audit.view import View, of_head
+from kattn_cli.results import Row
+
+
+def dualities(view: View) -> Iterator[Row]:
+    """J of each layer (in every row of its heads), and per head how far the dual equations are from holding."""
+    for layer, mechanism, x in view.layers_with("dual_view"):
+        kernel, e, r = mechanism.dual_view(x)
+        weights = dual_regulariser(mechanism.regulariser, mechanism.convention, x.shape[1])
+        found = duality(kernel, e, r, weights)
+        chance = chance_overlap(kernel, e.shape[-1])
+        objectives = {
+            "objective": mechanism.objective(),
+            "objective_paper": mechanism.objective("paper"),
+            "objective_reference": mechanism.objective("reference"),
+        }
+        for head in range(kernel.shape[1]):
+            yield {
+                "epoch": view.moment.epoch,
+                "layer": layer,
+                "head": head,
+                **{name: value.mean().item() for name, value in objectives.items()},
+                "objective_std": objectives["objective"].std().item(),
+                **{name: of_head(getattr(found, name), head)[0] for name in found._fields},
+                "overlap_chance": of_head(chance, head)[0],
+                "convention": mechanism.convention,
+                "inputs": len(x),
+            }

@@ -1,0 +1,59 @@
+"""The page of claims, written from tables alone; never imports torch."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from kattn_cli.claims.evidence import Evidence
+from kattn_cli.claims.page import findings, page
+from kattn_cli.console import console
+from kattn_cli.errors import RunError
+from kattn_cli.results import Run, write_text
+
+PAGE = "audit.md"
+CLAIMS_CSV = "claims.csv"
+
+
+def write_page(runs: Sequence[Run], tables: Sequence[Path], pictures: Sequence[Path], folder: Path) -> Path:
+    """Judge every claim and write ``audit.md`` and ``claims.csv`` into ``folder``; returns the page.
+
+    Args:
+        tables: CSVs of ``kattn complexity`` and ``kattn kernel-pca``.
+        pictures: what the page shows, in this order.
+
+    Raises:
+        RunError: if a table cannot be read, or is neither.
+    """
+    costs, races = (pd.DataFrame(), pd.DataFrame())
+    for path in tables:
+        table = _read(path)
+        if "peak_mib" in table:
+            costs = pd.concat([costs, table], ignore_index=True)
+        elif "solver" in table:
+            races = pd.concat([races, table], ignore_index=True)
+        else:
+            raise RunError(f"{path}: is a table of neither kattn complexity nor kattn kernel-pca")
+    found = findings(Evidence(runs, costs, races))
+    folder.mkdir(parents=True, exist_ok=True)
+    found.to_csv(folder / CLAIMS_CSV, index=False)
+    shown = [Path(os.path.relpath(path, folder)).as_posix() for path in pictures]
+    write_text(folder / PAGE, page(found, shown, shlex.join(["kattn", *sys.argv[1:]])))
+    counts = Counter(found["verdict"])
+    console.print("; ".join(f"{verdict}: {count}" for verdict, count in counts.most_common()))
+    return folder / PAGE
+
+
+def _read(path: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(path)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise RunError(f"{path}: cannot be read as a table ({error})") from None

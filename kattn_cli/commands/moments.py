@@ -1,0 +1,58 @@
+"""The moments of a training whose weights can be looked at: the chosen ones, and those kept along the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+
+from kattn_cli.commands.loading import OpenRun, open_run
+from kattn_cli.results import Run, read_rows
+from kattn_cli.training.checkpoint import kept_epochs, kept_name
+
+KEPT = "kept"
+
+
+class Moment(NamedTuple):
+    """A run with the weights it had after ``epoch``."""
+
+    epoch: int
+    checkpoint: str
+    """``best`` or ``last`` for the chosen weights, ``kept`` for all others."""
+    opened: OpenRun
+
+    @property
+    def chosen(self) -> bool:
+        return self.checkpoint != KEPT
+
+
+def count_moments(run: Run) -> int:
+    """About how many there are; one more where the chosen weights are not among those kept."""
+    return max(1, len(kept_epochs(run.folder)))
+
+
+def moments_of(run: Run, device: torch.device, checkpoint: str) -> Iterator[Moment]:
+    """In the order of epochs; the chosen weights once, whether or not they are among those kept.
+
+    Args:
+        checkpoint: the chosen ones, ``best`` or ``last``.
+
+    Raises:
+        RecipeError, DataError, CheckpointError: as :func:`~kattn_cli.commands.loading.open_run`.
+    """
+    chosen = open_run(run, device, checkpoint)
+    at = _epoch_of(run, chosen.step)
+    kept = [epoch for epoch in kept_epochs(run.folder) if epoch != at]
+    for epoch in sorted([*kept, at]):
+        if epoch == at:
+            yield Moment(epoch, chosen.checkpoint, chosen)
+        else:
+            yield Moment(epoch, KEPT, open_run(run, device, kept_name(epoch)))
+
+
+def _epoch_of(run: Run, step: int) -> int:
+    """The epoch that ``step`` belongs to, by the run's metrics."""
+    ends = {int(row["step"]): int(row["epoch"]) for row in read_rows(run.folder / "metrics.csv")}
+    later = [epoch for end, epoch in ends.items() if end >= step]
+    return min(later, default=max(ends.values(), default=0) + bool(step))

@@ -1,0 +1,30 @@
+"""Verdicts by hand."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from kattn_cli.claims.finding import Verdict, judged
+
+
+def test_the_interval_decides() -> None:
+    """Seeds 1, 2, 3: mean 2, half width 4.3027 / √3 = 2.484."""
+    seeds = {0: 1.0, 1: 2.0, 2: 3.0}
+    found = judged("x", seeds, above=0)
+    assert (found.mean, found.high - found.mean, found.seeds) == pytest.approx((2, 2.4841, 3), abs=1e-4)
+    assert found.verdict is Verdict.cannot_be_told
+    assert judged("x", seeds, above=-0.5).verdict is Verdict.holds
+    assert judged("x", seeds, above=4.5).verdict is Verdict.does_not_hold
+    assert judged("x", seeds, below=4.5).verdict is Verdict.holds
+    assert judged("x", seeds, below=-0.5).verdict is Verdict.does_not_hold
+    assert judged("x", seeds, below=2).verdict is Verdict.cannot_be_told
+
+
+def test_few_seeds_and_numbers_that_are_none_cannot_tell() -> None:
+    assert judged("x", {0: 9.0, 1: 9.1}, above=0).verdict is Verdict.cannot_be_told
+    assert judged("x", {0: 9.0, 1: math.nan, 2: 9.1, 3: math.inf}, above=0).seeds == 2
+    empty = judged("x", {0: math.nan}, above=0)
+    assert (empty.seeds, empty.verdict) == (0, Verdict.cannot_be_told)
+    assert math.isnan(empty.mean)

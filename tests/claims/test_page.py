@@ -1,0 +1,142 @@
+"""Claims judged on tables whose truth is known by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from claims.tables import run_with
+
+from kattn_cli.claims import PAPERS
+from kattn_cli.claims.evidence import Evidence
+from kattn_cli.claims.page import findings, page
+
+SEEDS = range(3)
+
+
+def judge(runs: list[Any], claim: str, costs: pd.DataFrame | None = None) -> pd.DataFrame:
+    found = findings(Evidence(runs, pd.DataFrame() if costs is None else costs, pd.DataFrame()))
+    chosen = found[found["claim"].str.contains(claim, regex=False)]
+    assert len(chosen), claim
+    return chosen.reset_index(drop=True)
+
+
+def errors(seed: int, feature: tuple[float, float], projection: tuple[float, float]) -> list[dict[str, Any]]:
+    """Two epochs, one layer, two heads alike, both conventions alike."""
+    return [
+        {
+            "epoch": epoch, "layer": 0, "head": head, "convention": convention,
+            "feature_norm": f + seed / 100, "projection_norm": p, "j_proj": f + seed / 100 - p, "inputs": 4,
+        }
+        for epoch, f, p in zip((0, 4), feature, projection, strict=True)
+        for head in (0, 1)
+        for convention in ("paper", "reference")
+    ]  # fmt: skip
+
+
+def test_a_projection_error_that_falls_and_one_that_is_negative(tmp_path: Path) -> None:
+    good = [
+        run_with(tmp_path / "a", "audit/good", seed, {"audit/projection_error": errors(seed, (9, 3), (1, 1))})
+        for seed in SEEDS
+    ]
+    bad = [
+        run_with(tmp_path / "b", "audit/bad", seed, {"audit/projection_error": errors(seed, (1, 1), (9, 3))})
+        for seed in SEEDS
+    ]
+    falls = judge([*good, *bad], "projection error J_proj of eq. 13")
+    assert falls["label"].tolist() == ["good", "bad"]
+    assert falls["verdict"].tolist() == ["holds", "does not hold"]
+    assert falls["mean"].tolist() == pytest.approx([-6, 6])
+    assert falls["beside"][0] == "J from 8.01 to 2.01"
+    is_error = judge([*good, *bad], "is an error")
+    assert is_error["verdict"].tolist() == ["holds", "does not hold"]
+    assert "‖φ(q)‖² 1.01, ‖h‖² 3" in is_error["beside"][1]
+    logged = judge([*good, *bad], "as the authors' program logs it")
+    assert logged["mean"][0] == pytest.approx(-1.38, abs=0.01)
+    assert logged["verdict"].tolist() == ["holds", "cannot be told at this size"]
+
+
+def alike(value: float, epoch: int) -> list[dict[str, Any]]:
+    measures = {"cosine": 0.32, "linear_cka": 0.11, "kernel_cka": 0.32}
+    return [
+        {
+            "epoch": epoch, "layer": 0, "head": 0, "measure": measure, "value": value, "null_mean": 0.1,
+            "null_high": 0.2, "published": published,
+        }
+        for measure, published in measures.items()
+    ]  # fmt: skip
+
+
+def test_alignment_is_beside_null_initial_and_published_value(tmp_path: Path) -> None:
+    runs = [
+        run_with(tmp_path, "audit/softmax", seed, {"audit/alignment": [*alike(0.2, 0), *alike(0.3, 8)]})
+        for seed in SEEDS
+    ]
+    found = judge(runs, "Theorem 1 (linear CKA)")
+    assert found["verdict"].tolist() == ["does not hold"]
+    assert found["beside"][0] == (
+        "before training 0.2; tokens permuted 0.1 (95 %: 0.2); reproduction study: at most 0.11"
+    )
+
+
+def curve(top1: float, loss: float) -> list[dict[str, Any]]:
+    return [
+        {"epoch": epoch, "split": split, "top1": top1 + epoch, "loss": loss}
+        for epoch in (1, 2)
+        for split in ("train", "validation")
+    ]
+
+
+def test_pairs_are_taken_by_seed_and_folder(tmp_path: Path) -> None:
+    """Scaled is 1 point above softmax at every seed, whatever the seed's own level; another folder's is no match."""
+    runs = [
+        run_with(tmp_path, f"{folder}/{name}", seed, {"metrics": curve(top1 + 10 * seed, 1.0)})
+        for folder, name, top1 in (("one", "softmax", 50), ("one", "scaled", 51), ("two", "scaled", 99))
+        for seed in SEEDS
+    ]
+    accuracy = judge(runs, "validation accuracy")
+    assert accuracy["label"].tolist() == ["one/scaled"]
+    assert accuracy["mean"].tolist() == pytest.approx([1])
+    assert accuracy["verdict"].tolist() == ["holds"]
+    loss = judge(runs, "validation loss")
+    assert loss["verdict"].tolist() == ["cannot be told at this size"]
+
+
+def test_variants_are_compared_with_the_baseline_of_their_folder(tmp_path: Path) -> None:
+    rows = {name: [{"epoch": 1, "split": "validation", "top1": 50.0, "loss": 1.0}] for name in ("metrics",)}
+    runs = [
+        run_with(tmp_path, f"x/{name}", seed, rows)
+        for name in ("softmax", "scaled", "scaled_matrix", "rescaled")
+        for seed in SEEDS
+    ]
+    assert judge(runs, "validation accuracy")["label"].tolist() == ["scaled", "scaled_matrix"]
+
+
+def test_what_was_not_measured_says_so_and_every_claim_is_on_the_page(tmp_path: Path) -> None:
+    found = findings(Evidence([run_with(tmp_path, "x/y", 0, {})], pd.DataFrame(), pd.DataFrame()))
+    assert set(found["verdict"]) == {"not measured"}
+    assert len(found) == sum(map(len, PAPERS.values()))
+    text = page(found, ["figures/alignment.png"], "kattn audit x")
+    assert "![alignment](figures/alignment.png)" in text
+    assert f"not measured: {len(found)}." in text
+    for claim in found["claim"]:
+        assert claim.replace("|", "\\|") in text
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.replace("\\|", "").count("|") for line in table} == {7}
+
+
+def test_cost_is_told_by_its_exponent() -> None:
+    costs = pd.DataFrame(
+        {
+            "attention": name, "pass": "forward+backward", "device": "cpu", "n": n, "milliseconds": n**power,
+            "peak_mib": n, "forward_flops": n, "status": "ok",
+        }
+        for name, power in (("softmax", 2), ("primal", 1))
+        for n in (256, 512, 1024, 2048)
+    )  # fmt: skip
+    found = judge([], "Primal-Attention is linear", costs)
+    assert found["verdict"].tolist() == ["holds"]
+    assert found["mean"].tolist() == pytest.approx([1])
+    assert "softmax 2.00" in found["beside"][0]

@@ -1,0 +1,104 @@
+"""``kattn plot``: which figures come of which tables."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from kattn_cli.commands.plot import draw_spectra, plot_runs, plot_table
+from kattn_cli.errors import RunError
+from kattn_cli.figures.frames import frame
+from kattn_cli.results import Run, create_run, write_rows
+
+Tables = dict[str, pd.DataFrame]
+LABELS = ("mine", "softmax")
+OF_RUN = ["label", "mechanism", "run_seed"]
+
+
+def write_runs(tables: Tables, results: Path) -> list[Run]:
+    runs: dict[tuple[str, int], Run] = {}
+    for name, table in tables.items():
+        for key, rows in table.groupby(OF_RUN):
+            label, mechanism, seed = (str(part) for part in key)
+            facts = {"status": "finished", "start": "2026", "mechanism": mechanism, "parameters": 10}
+            run = runs.get((label, int(seed))) or create_run(results, f"audit/{label}", int(seed), "", facts)
+            runs[label, int(seed)] = run
+            (run.folder / "audit").mkdir(exist_ok=True)
+            place = run.folder if name in ("spectrum", "effective_rank") else run.folder / "audit"
+            write_rows(place / f"{name}.csv", rows.drop(columns=OF_RUN).to_dict("records"))
+    return list(runs.values())
+
+
+def complexity_rows(attention: str = "softmax") -> list[dict[str, object]]:
+    shared = {"attention": attention, "pass": "forward+backward", "device": "cpu", "dtype": "float32", "dim": 8}
+    rest = {"heads": 2, "batch": 1, "status": "ok"}
+    return [
+        {**shared, **rest, "n": n, "milliseconds": n**2, "peak_mib": n, "forward_flops": n**2} for n in (64, 128, 256)
+    ]
+
+
+def test_every_table_of_some_runs_is_drawn(tables: Tables, drawn: list[Figure], tmp_path: Path) -> None:
+    runs = write_runs(tables, tmp_path / "runs")
+    pictures = plot_runs(runs, tmp_path)
+    alone = [name for name in tables if name not in ("subspaces", "membership", "class_attention", "images")]
+    by_label = [f"{name}_{label}" for name in ("subspaces", "membership", "class_attention") for label in LABELS]
+    assert sorted(path.stem for path in pictures) == sorted([*alone, "spectrum_epochs", *by_label])
+    assert len(drawn) == len(pictures)
+    assert (tmp_path / "comparison.csv").exists()
+
+
+def test_ranks_of_one_epoch_have_no_figure_along_epochs(tables: Tables, drawn: list[Figure], tmp_path: Path) -> None:
+    ranks = tables["effective_rank"]
+    runs = write_runs({"effective_rank": ranks[ranks["checkpoint"] == "best"]}, tmp_path)
+    assert [path.stem for path in draw_spectra(runs, tmp_path)] == ["effective_rank"]
+
+
+def test_runs_without_tables(tmp_path: Path) -> None:
+    run = create_run(tmp_path, "a", 0, "", {"status": "finished", "start": "2026"})
+    (run.folder / "audit").mkdir()
+    (run.folder / "audit" / "alignment.csv").touch()
+    (run.folder / "spectrum.csv").write_text("epoch,layer\n")
+    assert frame([run], "spectrum.csv").empty
+    with pytest.raises(RunError, match=r"a/0: has no tables to draw yet"):
+        plot_runs([run], tmp_path / "figures")
+
+
+@pytest.mark.parametrize("folder", [None, "elsewhere"])
+def test_a_table_of_complexity(folder: str | None, drawn: list[Figure], tmp_path: Path) -> None:
+    write_rows(tmp_path / "cpu.csv", [*complexity_rows(), *complexity_rows("performer")])
+    where = tmp_path / folder if folder else None
+    assert plot_table(tmp_path / "cpu.csv", where) == (where or tmp_path) / "cpu.png"
+    assert [line.get_label() for line in drawn[0].axes[0].lines] == ["softmax  2.00, 1.00", "performer  2.00, 1.00"]
+
+
+def test_tables_that_cannot_be_drawn(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").touch()
+    write_rows(tmp_path / "other.csv", [{"a": 1}])
+    write_rows(tmp_path / "failed.csv", [{**row, "status": "out of memory"} for row in complexity_rows()])
+    (tmp_path / "races.csv").write_text("task,solver,round,seconds,accuracy\n")
+    for name, text in {
+        "absent.csv": r"absent.csv: cannot be read: No such file or directory",
+        "empty.csv": r"empty.csv: cannot be read as a table \(No columns to parse from file\)",
+        "other.csv": r"other.csv: is no table of kattn complexity or kattn kernel-pca; the tables of a run are",
+        "failed.csv": r"failed.csv: has no measurement of forward\+backward that went well, so there is nothing",
+        "races.csv": r"races.csv: has no rows, so there is nothing to draw",
+    }.items():
+        with pytest.raises(RunError, match=text):
+            plot_table(tmp_path / name)
+
+
+def test_figures_are_drawn_without_torch(tables: Tables, tmp_path: Path) -> None:
+    write_runs({"alignment": tables["alignment"]}, tmp_path / "runs")
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom kattn_cli.commands.plot import plot_runs\n"
+        "from kattn_cli.figures.looks import use\nfrom kattn_cli.results import find_runs\n"
+        "use('slides', ['svg'])\nhere = Path(sys.argv[1])\n"
+        "print(*plot_runs(find_runs(here / 'runs', ['audit']), here), 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout.split()[-2:] == [str(tmp_path / "alignment.svg"), "False"]
