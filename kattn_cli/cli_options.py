@@ -46,6 +46,21 @@ class DType(str, Enum):
     bfloat16 = "bfloat16"
 
 
+class FigureFormat(str, Enum):
+    """What figures are written as."""
+
+    pdf = "pdf"
+    png = "png"
+    svg = "svg"
+
+
+class FigureStyle(str, Enum):
+    """How figures look."""
+
+    paper = "paper"
+    slides = "slides"
+
+
 Runs = Annotated[
     list[str] | None,
     typer.Argument(

@@ -13,8 +13,8 @@ import pandas as pd
 
 from kattn_cli.claims.evidence import Evidence
 from kattn_cli.claims.page import findings, page
+from kattn_cli.commands.cost_tables import read_cost_table
 from kattn_cli.console import console
-from kattn_cli.errors import RunError
 from kattn_cli.results import Run, write_text
 
 PAGE = "audit.md"
@@ -31,15 +31,11 @@ def write_page(runs: Sequence[Run], tables: Sequence[Path], pictures: Sequence[P
     Raises:
         RunError: if a table cannot be read, or is neither.
     """
-    costs, races = (pd.DataFrame(), pd.DataFrame())
-    for path in tables:
-        table = _read(path)
-        if "peak_mib" in table:
-            costs = pd.concat([costs, table], ignore_index=True)
-        elif "solver" in table:
-            races = pd.concat([races, table], ignore_index=True)
-        else:
-            raise RunError(f"{path}: is a table of neither kattn complexity nor kattn kernel-pca")
+    read = [read_cost_table(path) for path in tables]
+    costs, races = (
+        pd.concat([pd.DataFrame(), *(table for kind, table in read if kind == wanted)], ignore_index=True)
+        for wanted in ("complexity", "kernel-pca")
+    )
     found = findings(Evidence(runs, costs, races))
     folder.mkdir(parents=True, exist_ok=True)
     found.to_csv(folder / CLAIMS_CSV, index=False)
@@ -48,12 +44,3 @@ def write_page(runs: Sequence[Run], tables: Sequence[Path], pictures: Sequence[P
     counts = Counter(found["verdict"])
     console.print("; ".join(f"{verdict}: {count}" for verdict, count in counts.most_common()))
     return folder / PAGE
-
-
-def _read(path: Path) -> pd.DataFrame:
-    try:
-        return pd.read_csv(path)
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise RunError(f"{path}: cannot be read as a table ({error})") from None

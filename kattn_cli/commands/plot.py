@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
-
 from kattn_cli.commands.comparison import print_comparison
+from kattn_cli.commands.cost_tables import read_cost_table
 from kattn_cli.errors import RunError
 from kattn_cli.figures.audit import draw_audit
 from kattn_cli.figures.complexity import DRAWN_PASS, draw_complexity
@@ -61,25 +60,13 @@ def plot_table(path: Path, folder: Path | None = None) -> Path:
     Raises:
         RunError: if it cannot be read, is none of these, or has no row to draw.
     """
-    try:
-        table = pd.read_csv(path)
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise RunError(f"{path}: cannot be read as a table ({error})") from None
+    kind, table = read_cost_table(path)
     where = folder or path.parent
-    if set(table) >= {"attention", "pass", "n", "milliseconds", "peak_mib", "status"}:
-        if not ((table["status"] == "ok") & (table["pass"] == DRAWN_PASS)).any():
-            raise RunError(f"{path}: has no measurement of {DRAWN_PASS} that went well, so there is nothing to draw")
-        return draw_complexity(table, where, path.stem)
-    if set(table) >= {"task", "solver", "round", "seconds", "accuracy"}:
-        if table.empty:
-            raise RunError(f"{path}: has no rows, so there is nothing to draw")
+    if kind == "kernel-pca":
         return draw_kernel_pca(table, where, path.stem)
-    raise RunError(
-        f"{path}: is no table of kattn complexity or kattn kernel-pca; the tables of a run are drawn by the run's "
-        "folder or name"
-    )
+    if not ((table["status"] == "ok") & (table["pass"] == DRAWN_PASS)).any():
+        raise RunError(f"{path}: has no measurement of {DRAWN_PASS} that went well, so there is nothing to draw")
+    return draw_complexity(table, where, path.stem)
 
 
 def _paper(runs: Sequence[Run], folder: Path, paper: str) -> list[Path]:

@@ -11,20 +11,25 @@ from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, 
 
 
 def draw_curves(metrics: pd.DataFrame, folder: Path) -> Path:
-    """Training loss and validation accuracy of each label, mean and 95 % interval over seeds."""
-    figure, (left, right) = panels(2)
+    """Training loss, validation loss and accuracy of each label, mean and 95 % interval over seeds."""
+    figure, every = panels(3)
     palette = Palette()
-    training = metrics["split"] == "train"
-    for axes, rows, column in ((left, metrics[training], "loss"), (right, metrics[~training], "top1")):
+    training, checked = metrics[metrics["split"] == "train"], metrics[metrics["split"] != "train"]
+    split = " and ".join(sorted(checked["split"].unique()))
+    drawn = (
+        (training, "loss", "training loss (nats)"),
+        (checked, "loss", f"{split} loss (nats)"),
+        (checked, "top1", f"{split} top-1 (%)"),
+    )
+    for axes, (rows, column, name) in zip(every, drawn, strict=True):
         chosen = over_seeds(rows, ("label", "mechanism", "epoch"), column)
         for (label, mechanism), part in chosen.groupby(["label", "mechanism"]):
             line = palette.line(str(mechanism), str(label))
             axes.plot(part["epoch"], part["mean"], label=label, **line)
             band(axes, part["epoch"], part["low"], part["high"], line["color"], metrics["label"].nunique())
         axes.set_xlabel("epoch")
+        axes.set_ylabel(name)
         integer_ticks(axes)
-    left.set_ylabel("training loss (nats)")
-    right.set_ylabel(f"{' and '.join(sorted(metrics[~training]['split'].unique()))} top-1 (%)")
-    right.set_ylim(max(0.0, right.get_ylim()[0]), 101)
-    legend_above(figure, left)
+    every[-1].set_ylim(max(0.0, every[-1].get_ylim()[0]), 101)
+    legend_above(figure, every[0])
     return save(figure, folder, "curves", f"{seeds_caption(metrics)}; bands: 95 % over seeds")

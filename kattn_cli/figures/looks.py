@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
-
-Style = Literal["paper", "slides"]
-Format = Literal["pdf", "png", "svg"]
 
 mpl.use("Agg")
 
@@ -36,7 +33,7 @@ class Look:
         return self.wide * width, self.high * height
 
 
-LOOKS: dict[Style, Look] = {
+LOOKS: dict[str, Look] = {
     "paper": Look(type_size=9, line_width=1.6, marker_size=3, wide=1, high=1, dots_per_inch=200),
     "slides": Look(type_size=17, line_width=3.2, marker_size=7, wide=1.4, high=1.4, dots_per_inch=120),
 }
@@ -44,11 +41,11 @@ METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"D
 """Without the time, so that equal figures are equal files."""
 
 look: Look
-formats: tuple[Format, ...]
+formats: tuple[str, ...]
 
 
-def use(style: Style = "paper", written: Sequence[Format] = ("pdf", "png")) -> None:
-    """Draw in this style from now on, and write these formats."""
+def use(style: str = "paper", written: Sequence[str] = ("pdf", "png")) -> None:
+    """Draw in this style of :data:`LOOKS` from now on, and write these formats: of pdf, png and svg."""
     global look, formats
     look, formats = LOOKS[style], tuple(dict.fromkeys(written))
     plt.rcParams.update(

@@ -18,7 +18,7 @@ from kattn_cli.figures.audit.maps import draw_maps, slug
 from kattn_cli.figures.audit.planted import with_series
 from kattn_cli.figures.audit.subspaces import cosine_matrix, draw_subspaces
 from kattn_cli.figures.effective_rank import draw_effective_rank, draw_spectrum_epochs
-from kattn_cli.figures.looks import Style, use
+from kattn_cli.figures.looks import use
 from kattn_cli.figures.spectrum import draw_spectrum
 from kattn_cli.figures.style import COLOURS
 
@@ -197,7 +197,7 @@ def test_labels_in_file_names() -> None:
 
 @pytest.mark.parametrize(("style", "epochs"), [("paper", 3), ("slides", 3), ("slides", 1)])
 def test_nothing_collides_in_any_figure(
-    style: Style, epochs: int, tables: Tables, drawn: list[Figure], apart: Callable[[Figure], None], tmp_path: Path
+    style: str, epochs: int, tables: Tables, drawn: list[Figure], apart: Callable[[Figure], None], tmp_path: Path
 ) -> None:
     use(style)
     chosen = (2,) if epochs == 1 else (0, 2, 4)

@@ -13,7 +13,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from kattn_cli.figures import looks
-from kattn_cli.figures.looks import LOOKS, Style, use
+from kattn_cli.figures.looks import LOOKS, use
 from kattn_cli.figures.style import (
     COLOURS,
     OTHERS,
@@ -63,8 +63,7 @@ def test_equal_figures_are_equal_files(tmp_path: Path) -> None:
 
 def test_slides_have_larger_type_and_thicker_lines_for_their_width() -> None:
     shares = {}
-    styles: tuple[Style, ...] = ("paper", "slides")
-    for style in styles:
+    for style in ("paper", "slides"):
         use(style)
         figure = one_line()
         width = figure.get_figwidth()
@@ -83,7 +82,7 @@ def test_slides_have_larger_type_and_thicker_lines_for_their_width() -> None:
 @pytest.mark.parametrize("lines", [3, 12])
 @pytest.mark.parametrize("count", [1, 2, 4, 5])
 def test_caption_and_legend_never_touch_the_panels(
-    style: Style, lines: int, count: int, drawn: list[Figure], apart: Callable[[Figure], None], tmp_path: Path
+    style: str, lines: int, count: int, drawn: list[Figure], apart: Callable[[Figure], None], tmp_path: Path
 ) -> None:
     use(style)
     figure, every = panels(count)

@@ -63,7 +63,7 @@ def audit_runs(
                     if _wanted(item, moment, first=number == 1):
                         bar.update(task, note=name)
                         with torch.no_grad():
-                            tables[name] += list(item.rows(view))
+                            tables[name] += [{**row, "checkpoint": moment.checkpoint} for row in item.rows(view)]
                 total = max(number, total)
                 bar.update(task, completed=number, total=total, count=f"{number}/{total}", note="")
             for name, rows in tables.items():
