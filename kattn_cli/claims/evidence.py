@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from functools import cache
 
@@ -79,5 +80,6 @@ def less(one: dict[int, float], other: dict[int, float]) -> dict[int, float]:
 
 
 def told(values: dict[int, float], digits: int = 3) -> str:
-    """The mean over seeds, in a few digits."""
-    return f"{sum(values.values()) / len(values):.{digits}g}" if values else "none"
+    """The mean over the seeds that have a number, in a few digits."""
+    known = [value for value in values.values() if math.isfinite(value)]
+    return f"{sum(known) / len(known):.{digits}g}" if known else "no number"

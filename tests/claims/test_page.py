@@ -56,6 +56,7 @@ def test_a_projection_error_that_falls_and_one_that_is_negative(tmp_path: Path) 
     logged = judge([*good, *bad], "as the authors' program logs it")
     assert logged["mean"][0] == pytest.approx(-1.38, abs=0.01)
     assert logged["verdict"].tolist() == ["holds", "cannot be told at this size"]
+    assert logged["beside"][1] == "log J from no number to no number; not a number where J ≤ 0 in a layer"
 
 
 def alike(value: float, epoch: int) -> list[dict[str, Any]]:
@@ -140,3 +141,18 @@ def test_cost_is_told_by_its_exponent() -> None:
     assert found["verdict"].tolist() == ["holds"]
     assert found["mean"].tolist() == pytest.approx([1])
     assert "softmax 2.00" in found["beside"][0]
+
+
+def test_outliers_are_told_apart_by_their_size(tmp_path: Path) -> None:
+    """Found exactly at 32, not at all at 4: F1 is 1 and 0, whatever the other methods do."""
+    rows = [
+        {"method": method, "size": size, "share": 0.05, "precision": precision, "recall": recall}
+        for method, size, precision, recall in (
+            ("paper", 32, 1.0, 1.0), ("paper", 4, float("nan"), 0.0), ("pcp", 32, 0.5, 0.5), ("pcp", 4, 1.0, 1.0),
+        )
+    ]  # fmt: skip
+    runs = [run_with(tmp_path, "audit/rpc", seed, {"audit/planted": rows}) for seed in SEEDS]
+    gross, small = (judge(runs, f"outliers of {size} mean") for size in (32, 4))
+    assert (gross["mean"][0], gross["verdict"][0]) == (1, "holds")
+    assert (small["mean"][0], small["verdict"][0]) == (0, "does not hold")
+    assert small["beside"][0] == ("precision and recall: paper no number and 0, pcp 1 and 1; precision by chance 0.05")

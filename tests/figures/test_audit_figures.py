@@ -130,6 +130,8 @@ def test_compression(tables: Tables, drawn: list[Figure], tmp_path: Path) -> Non
     assert [train.get_title().split()[0], validation.get_title().split()[0]] == ["train", "validation"]
     assert values(train, "mine") == pytest.approx([16] * 3)
     assert values(per_layer[1], "mine", HOLLOW) == pytest.approx([21] * 2)
+    assert per_layer[2].get_title() == "train, after less before"
+    assert values(per_layer[3], "mine") == pytest.approx([-5] * 2)
 
 
 def test_coherence(tables: Tables, drawn: list[Figure], tmp_path: Path) -> None:
