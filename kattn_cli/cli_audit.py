@@ -57,9 +57,11 @@ def audit(
     folder = output or figures_folder(results, chosen)
     where = None if report else start(quiet, device)
     from kattn_cli.commands.claims import write_page
+    from kattn_cli.commands.cost_tables import read_cost_table
     from kattn_cli.commands.plot import draw_audit, draw_spectra
     from kattn_cli.console import console
 
+    costs = [read_cost_table(path) for path in table or []]
     if where is not None:
         from kattn_cli.commands.audit.measure import Settings, audit_runs, refuse_unknown
 
@@ -69,5 +71,5 @@ def audit(
             for run, items in audit_runs(chosen, settings, where, only or []).items():
                 console.print(f"{run.folder / 'audit'}: {', '.join(items) or 'nothing to measure in this model'}")
     pictures = [*draw_audit(chosen, folder), *draw_spectra(chosen, folder)]
-    for path in (*pictures, write_page(chosen, table or [], pictures, folder)):
+    for path in (*pictures, write_page(chosen, costs, pictures, folder)):
         console.print(path)

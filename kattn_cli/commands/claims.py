@@ -13,7 +13,7 @@ import pandas as pd
 
 from kattn_cli.claims.evidence import Evidence
 from kattn_cli.claims.page import findings, page
-from kattn_cli.commands.cost_tables import read_cost_table
+from kattn_cli.commands.cost_tables import Kind
 from kattn_cli.console import console
 from kattn_cli.results import Run, write_text
 
@@ -21,19 +21,17 @@ PAGE = "audit.md"
 CLAIMS_CSV = "claims.csv"
 
 
-def write_page(runs: Sequence[Run], tables: Sequence[Path], pictures: Sequence[Path], folder: Path) -> Path:
+def write_page(
+    runs: Sequence[Run], tables: Sequence[tuple[Kind, pd.DataFrame]], pictures: Sequence[Path], folder: Path
+) -> Path:
     """Judge every claim and write ``audit.md`` and ``claims.csv`` into ``folder``; returns the page.
 
     Args:
-        tables: CSVs of ``kattn complexity`` and ``kattn kernel-pca``.
+        tables: of ``kattn complexity`` and ``kattn kernel-pca``, by :func:`~.cost_tables.read_cost_table`.
         pictures: what the page shows, in this order.
-
-    Raises:
-        RunError: if a table cannot be read, or is neither.
     """
-    read = [read_cost_table(path) for path in tables]
     costs, races = (
-        pd.concat([pd.DataFrame(), *(table for kind, table in read if kind == wanted)], ignore_index=True)
+        pd.concat([pd.DataFrame(), *(table for kind, table in tables if kind == wanted)], ignore_index=True)
         for wanted in ("complexity", "kernel-pca")
     )
     found = findings(Evidence(runs, costs, races))
