@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from functools import cache
 
 import pandas as pd
@@ -35,15 +36,16 @@ class Evidence:
                 yield str(label), part
 
     def pairs(self, name: str, first: str, second: str) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
-        """Labels that end in ``/first``, or begin so and end in more, with the rows of ``/second`` beside them.
+        """Labels whose last part is like ``first``, with the rows of ``second`` of the same folder beside them.
 
-        ``pairs("metrics", "scaled", "softmax")`` gives ``audit/scaled`` with ``audit/softmax``.
+        ``pairs("metrics", "scaled*", "softmax")`` gives ``audit/scaled`` and ``audit/scaled_matrix``, each with
+        ``audit/softmax``.
         """
         parts = dict(self.labels(name))
         for label, rows in parts.items():
             folder, slash, own = label.rpartition("/")
             other = f"{folder}{slash}{second}"
-            if (own == first or own.startswith(f"{first}_")) and other != label and other in parts:
+            if fnmatchcase(own, first) and other != label and other in parts:
                 yield label, rows, parts[other]
 
     def _mean_errors(self) -> pd.DataFrame:
@@ -53,8 +55,8 @@ class Evidence:
         for (label, mechanism, seed), part in (
             evaluated.groupby(["label", "mechanism", "run_seed"], sort=False) if len(evaluated) else ()
         ):
-            errors = errors_by_type(measured_together(part)) if "severity" in part else pd.Series(dtype=float)
-            if len(errors):
+            together = measured_together(part)
+            if len(together) and len(errors := errors_by_type(together)):
                 rows.append({"label": label, "mechanism": mechanism, "run_seed": seed, "error": errors.mean()})
         return pd.DataFrame(rows)
 

@@ -99,7 +99,8 @@ CLAIMS = [
     Claim(
         "Figure 1(c)",
         "Primal.+ has a sharper decay in the last layer than softmax attention.",
-        "effective rank of the last layer in % of N, less softmax's, paired by seed; holds below 0 points",
+        "effective rank of the last layer in % of N, less softmax's, paired by seed; holds below 0 points. The rank "
+        "of the kernel that Primal-Attention induces is at most the head's width",
         SPECTRUM,
         _sharper_than_softmax,
     ),

@@ -40,10 +40,12 @@ def _falls(evidence: Evidence) -> list[Finding]:
     found = []
     for label, rows in evidence.labels("audit/projection_error"):
         paper = rows[rows["convention"] == "paper"]
-        begin, end = (by_seed(part, "j_proj") for part in (first(paper), last(paper)))
+        begin, end = first(paper), last(paper)
         if paper["epoch"].nunique() > 1:
-            beside = f"J from {told(begin)} to {told(end)}"
-            found.append(judged(label, less(end, begin), below=0, beside=beside))
+            columns = {"J": "j_proj", "‖φ(q)‖²": "feature_norm", "‖h‖²": "projection_norm"}
+            change = {name: [by_seed(part, column) for part in (begin, end)] for name, column in columns.items()}
+            beside = ", ".join(f"{name} from {told(one)} to {told(other)}" for name, (one, other) in change.items())
+            found.append(judged(label, less(*change["J"][::-1]), below=0, beside=beside))
     return found
 
 
@@ -105,7 +107,7 @@ def _aligned(measure: str, evidence: Evidence) -> list[Finding]:
 
 def _scaled(column: str, evidence: Evidence) -> list[Finding]:
     found = []
-    for label, scaled, softmax in evidence.pairs("metrics", "scaled", "softmax"):
+    for label, scaled, softmax in evidence.pairs("metrics", "scaled*", "softmax"):
         means = [by_seed(rows[rows["split"] != "train"], column) for rows in (scaled, softmax)]
         beside = f"{told(means[0], 4)} against {told(means[1], 4)}"
         bound = {"above": 0.0} if column == "top1" else {"below": 0.0}
@@ -144,7 +146,7 @@ def _separates(size: int, evidence: Evidence) -> list[Finding]:
 
 def _robust(attack: str, evidence: Evidence) -> list[Finding]:
     found = []
-    for label, ours, base in evidence.pairs("attacks", "rpc", "symmetric"):
+    for label, ours, base in evidence.pairs("attacks", "rpc*", "symmetric"):
         means = [
             by_seed(rows[(rows["attack"] == attack) & rows["epsilon_units"].str.startswith("pixels")], "top1")
             for rows in (ours, base)
@@ -156,7 +158,7 @@ def _robust(attack: str, evidence: Evidence) -> list[Finding]:
 
 def _corrupted(evidence: Evidence) -> list[Finding]:
     found = []
-    for label, ours, base in evidence.pairs("corruption", "rpc", "symmetric"):
+    for label, ours, base in evidence.pairs("corruption", "rpc*", "symmetric"):
         means = [by_seed(rows, "error") for rows in (ours, base)]
         found.append(judged(label, less(*means), below=0, beside=f"{told(means[0])} against {told(means[1])} %"))
     return found

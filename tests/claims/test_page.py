@@ -49,7 +49,7 @@ def test_a_projection_error_that_falls_and_one_that_is_negative(tmp_path: Path) 
     assert falls["label"].tolist() == ["good", "bad"]
     assert falls["verdict"].tolist() == ["holds", "does not hold"]
     assert falls["mean"].tolist() == pytest.approx([-6, 6])
-    assert falls["beside"][0] == "J from 8.01 to 2.01"
+    assert falls["beside"][0] == "J from 8.01 to 2.01, ‖φ(q)‖² from 9.01 to 3.01, ‖h‖² from 1 to 1"
     is_error = judge([*good, *bad], "is an error")
     assert is_error["verdict"].tolist() == ["holds", "does not hold"]
     assert "‖φ(q)‖² 1.01, ‖h‖² 3" in is_error["beside"][1]
@@ -113,6 +113,15 @@ def test_variants_are_compared_with_the_baseline_of_their_folder(tmp_path: Path)
         for seed in SEEDS
     ]
     assert judge(runs, "validation accuracy")["label"].tolist() == ["scaled", "scaled_matrix"]
+
+
+def test_other_recipes_that_begin_alike_are_no_variants(tmp_path: Path) -> None:
+    """primal_plus is not primal with both scores."""
+    clean = {"eval": [{"split": "test", "severity": 0, "images": 9, "top1": 50.0}]}
+    names = ("primal", "primal_e", "primal_plus", "softmax")
+    runs = [run_with(tmp_path, f"x/{name}", seed, clean) for name in names for seed in SEEDS]
+    assert judge(runs, "than the e-scores alone")["label"].tolist() == ["primal"]
+    assert judge(runs, "as accurate as its softmax")["label"].tolist() == ["primal_plus"]
 
 
 def test_what_was_not_measured_says_so_and_every_claim_is_on_the_page(tmp_path: Path) -> None:
