@@ -8,8 +8,4 @@ from __future__ import annotations
 
 from kattn_cli.claims import primal, rpc, tost
 
-PAPERS = {
-    "RPC-Attention: Unveiling the Hidden Structure of Self-Attention via Kernel PCA": rpc.CLAIMS,
-    "Primal-Attention: Self-attention through Asymmetric Kernel SVD, and the talk on kernel PCA and SVD": primal.CLAIMS,
-    "ToST: Token Statistics Transformer": tost.CLAIMS,
-}
+PAPERS = (rpc.PAPER, primal.PAPER, tost.PAPER)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -43,6 +43,15 @@ class Claim:
     criterion: str
     command: str
     judge: Callable[[Evidence], list[Finding]]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """``figures``: what the names of the figures begin with that its claims rest on."""
+
+    title: str
+    claims: Sequence[Claim]
+    figures: tuple[str, ...]
 
 
 def judged(

@@ -22,13 +22,13 @@ def findings(evidence: Evidence) -> pd.DataFrame:
     Columns: ``paper, where, claim, criterion, label, mean, low, high, seeds, verdict, beside, command``.
     """
     rows = []
-    for paper, claims in PAPERS.items():
-        for claim in claims:
+    for paper in PAPERS:
+        for claim in paper.claims:
             nothing = Finding("", math.nan, math.nan, math.nan, 0, Verdict.not_measured)
             for found in claim.judge(evidence) or [nothing]:
                 rows.append(
                     {
-                        "paper": paper,
+                        "paper": paper.title,
                         "where": claim.where,
                         "claim": claim.text,
                         "criterion": claim.criterion,
@@ -46,7 +46,7 @@ def findings(evidence: Evidence) -> pd.DataFrame:
 
 
 def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
-    """Markdown: a section for each paper, then the figures.
+    """Markdown: a section for each paper, with the figures that its claims rest on.
 
     Args:
         found: by :func:`findings`.
@@ -63,14 +63,15 @@ def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
         "",
         _tally(found),
     ]
-    for paper, rows in found.groupby("paper", sort=False):
-        parts += ["", f"## {paper}", "", HEAD, RULE, *(_row(row) for _, row in rows.iterrows())]
+    for paper in PAPERS:
+        rows = found[found["paper"] == paper.title]
+        parts += ["", f"## {paper.title}", "", HEAD, RULE, *(_row(row) for _, row in rows.iterrows())]
         parts += ["", "How each is measured, and by which command:", ""]
         for _, claim in rows.drop_duplicates(["claim", "where"]).iterrows():
             criterion = claim["criterion"][:1].upper() + claim["criterion"][1:]
             parts.append(f"- {claim['claim']} {criterion}. `{claim['command']}`")
-    if pictures:
-        parts += ["", "## Figures", "", *(f"![{_name(path)}]({path})" for path in pictures)]
+        shown = [path for path in pictures if path.rpartition("/")[2].startswith(paper.figures)]
+        parts += [line for path in shown for line in ("", f"![{_name(path)}]({path})")]
     return "\n".join(parts) + "\n"
 
 

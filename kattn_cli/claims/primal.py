@@ -9,7 +9,7 @@ import pandas as pd
 
 from kattn_cli.claims.cost import race, scaling
 from kattn_cli.claims.evidence import Evidence, by_seed, first, last, less, told
-from kattn_cli.claims.finding import Claim, Finding, judged
+from kattn_cli.claims.finding import Claim, Finding, Paper, judged
 
 SPECTRUM = "kattn spectrum audit"
 
@@ -154,3 +154,9 @@ CLAIMS = [
         race,
     ),
 ]
+
+PAPER = Paper(
+    "Primal-Attention: Self-attention through Asymmetric Kernel SVD, and the talk on kernel PCA and SVD",
+    CLAIMS,
+    ("spectrum", "effective_rank", "duality"),
+)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from kattn_cli.claims.evidence import Evidence, by_seed, first, last, less, told
-from kattn_cli.claims.finding import Claim, Finding, judged
+from kattn_cli.claims.finding import Claim, Finding, Paper, judged
 
 AUDIT = "kattn audit audit"
 
@@ -268,3 +268,9 @@ CLAIMS = [
         _corrupted,
     ),
 ]
+
+PAPER = Paper(
+    "RPC-Attention: Unveiling the Hidden Structure of Self-Attention via Kernel PCA",
+    CLAIMS,
+    ("projection_error", "eigenvectors", "alignment", "scaled", "pursuit", "planted", "robustness", "corruption"),
+)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from kattn_cli.claims.cost import scaling
 from kattn_cli.claims.evidence import Evidence, by_seed, first, last, less, told
-from kattn_cli.claims.finding import Claim, Finding, judged
+from kattn_cli.claims.finding import Claim, Finding, Paper, judged
 
 AUDIT = "kattn audit audit"
 COMPARABLE = 3.0
@@ -159,3 +159,9 @@ CLAIMS = [
         partial(scaling, "tssa"),
     ),
 ]
+
+PAPER = Paper(
+    "ToST: Token Statistics Transformer",
+    CLAIMS,
+    ("compression", "membership", "coherence", "subspaces", "foreground", "class_attention"),
+)

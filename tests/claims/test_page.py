@@ -12,6 +12,7 @@ from claims.tables import run_with
 from kattn_cli.claims import PAPERS
 from kattn_cli.claims.evidence import Evidence
 from kattn_cli.claims.page import findings, page
+from kattn_cli.figures.audit import FIGURES, KINDS
 
 SEEDS = range(3)
 
@@ -127,9 +128,9 @@ def test_other_recipes_that_begin_alike_are_no_variants(tmp_path: Path) -> None:
 def test_what_was_not_measured_says_so_and_every_claim_is_on_the_page(tmp_path: Path) -> None:
     found = findings(Evidence([run_with(tmp_path, "x/y", 0, {})], pd.DataFrame(), pd.DataFrame()))
     assert set(found["verdict"]) == {"not measured"}
-    assert len(found) == sum(map(len, PAPERS.values()))
+    assert len(found) == sum(len(paper.claims) for paper in PAPERS)
     text = page(found, ["figures/alignment.png"], "kattn audit x")
-    assert "![alignment](figures/alignment.png)" in text
+    assert text.index("## RPC") < text.index("![alignment](figures/alignment.png)") < text.index("## Primal")
     assert f"not measured: {len(found)}." in text
     for claim in found["claim"]:
         assert claim.replace("|", "\\|") in text
@@ -165,3 +166,9 @@ def test_outliers_are_told_apart_by_their_size(tmp_path: Path) -> None:
     assert (gross["mean"][0], gross["verdict"][0]) == (1, "holds")
     assert (small["mean"][0], small["verdict"][0]) == (0, "does not hold")
     assert small["beside"][0] == ("precision and recall: paper no number and 0, pcp 1 and 1; precision by chance 0.05")
+
+
+def test_every_figure_of_the_audit_belongs_to_one_paper() -> None:
+    """So that the page shows each once."""
+    names = [*FIGURES, *KINDS, "subspaces", "spectrum", "spectrum_epochs", "effective_rank"]
+    assert [sum(name.startswith(paper.figures) for paper in PAPERS) for name in names] == [1] * len(names)

@@ -16,6 +16,7 @@ from scipy import stats
 from kattn_cli.figures.audit import FIGURES
 from kattn_cli.figures.audit.maps import draw_maps, slug
 from kattn_cli.figures.audit.planted import with_series
+from kattn_cli.figures.audit.scaled import draw_scaled
 from kattn_cli.figures.audit.subspaces import cosine_matrix, draw_subspaces
 from kattn_cli.figures.effective_rank import draw_effective_rank, draw_spectrum_epochs
 from kattn_cli.figures.looks import use
@@ -228,3 +229,18 @@ def draw_every(tables: Tables, folder: Path) -> None:
     draw_spectrum(tables["spectrum"], folder)
     draw_effective_rank(tables["effective_rank"], folder)
     draw_spectrum_epochs(tables["effective_rank"], folder)
+
+
+def test_scaled_is_drawn_beside_softmax_of_its_own_folder(drawn: list[Figure], tmp_path: Path) -> None:
+    rows = [
+        {"label": label, "mechanism": label.rpartition("/")[2], "run_seed": 0, "split": split, "epoch": epoch,
+         "loss": 1.0 / epoch, "top1": 50.0}
+        for label in ("a/softmax", "a/scaled", "a/rpc", "b/softmax")
+        for split in ("train", "validation")
+        for epoch in (1, 2)
+    ]  # fmt: skip
+    metrics = pd.DataFrame(rows)
+    assert draw_scaled(metrics, tmp_path) == [tmp_path / "scaled_curves.png"]
+    assert {line.get_label() for line in drawn[-1].axes[1].lines} == {"a/softmax", "a/scaled"}
+    assert draw_scaled(metrics[metrics["label"] != "a/softmax"], tmp_path) == []
+    assert draw_scaled(pd.DataFrame(), tmp_path) == []

@@ -17,6 +17,7 @@ from kattn_cli.figures.audit.maps import KINDS, draw_maps
 from kattn_cli.figures.audit.planted import draw_planted
 from kattn_cli.figures.audit.projection_error import draw_projection_error
 from kattn_cli.figures.audit.pursuit import draw_pursuit
+from kattn_cli.figures.audit.scaled import draw_scaled
 from kattn_cli.figures.audit.subspaces import draw_subspaces
 from kattn_cli.figures.frames import frame
 from kattn_cli.results import Run
@@ -39,6 +40,7 @@ def draw_audit(runs: Sequence[Run], folder: Path) -> list[Path]:
     """Every figure that the audit's tables of these runs allow."""
     tables = {name: frame(runs, f"audit/{name}.csv") for name in (*FIGURES, *KINDS, "subspaces", "images")}
     pictures = [draw(tables[name], folder) for name, draw in FIGURES.items() if len(tables[name])]
+    pictures += draw_scaled(frame(runs, "metrics.csv"), folder)
     if len(tables["subspaces"]):
         pictures += draw_subspaces(tables["subspaces"], folder)
     for kind in KINDS:
