@@ -13,7 +13,7 @@ from kattn_cli.figures.style import Palette, band, integer_ticks, leftmost, lege
 def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
     """One panel a layer, each run with its chosen weights; mean over heads and seeds, bands ± one standard deviation.
 
-    Where spectra differ in how many values they have, they are drawn over the share of them.
+    Where spectra differ in how many values they have, they are drawn over the share of them, on a logarithmic axis.
     """
     chosen = _with_position(chosen_weights(spectra))
     layers = sorted(chosen["layer"].unique())
@@ -32,7 +32,8 @@ def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
         axes.set_title(f"layer {layer}")
         axes.set_xlabel("index of the singular value\n(% of their number)" if shares else "index of the singular value")
         if shares:
-            axes.set_xticks(range(0, 101, 25))
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter("{x:g}")
         else:
             integer_ticks(axes)
     axes_row[0].set_ylim(top=1.02)

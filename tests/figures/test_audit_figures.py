@@ -112,6 +112,12 @@ def test_planted_tells_iterations_and_shares_apart() -> None:
     ]
 
 
+def test_a_projection_error_of_many_sizes(tables: Tables, drawn: list[Figure], tmp_path: Path) -> None:
+    """Of either sign and over powers of ten: no axis but the symmetrical logarithmic one shows all of it."""
+    FIGURES["projection_error"](tables["projection_error"].assign(j_proj=lambda rows: 100 * rows["j_proj"]), tmp_path)
+    assert drawn[0].axes[1].get_yscale() == "symlog"
+
+
 def test_duality(tables: Tables, drawn: list[Figure], tmp_path: Path) -> None:
     objective, residual, overlap, *_ = draw("duality", tables, drawn, tmp_path)
     assert values(objective, "mine") == pytest.approx([3] * 3)

@@ -11,9 +11,9 @@ from kattn_cli.figures.style import Palette, grid, legend_above, log_if_wide, sa
 
 
 def draw_duality(gaps: pd.DataFrame, folder: Path) -> Path:
-    """``|J|``, the dual equations' residuals, and the overlap with the leading singular vectors."""
-    objectives = gaps.get("objective_paper", gaps["objective"])
-    data = gaps.assign(size=objectives.abs())
+    """``|J|`` in each run's own convention, the dual equations' residuals, and the overlap with singular vectors."""
+    data = gaps.assign(size=gaps["objective"].abs())
+    conventions = f" ({' and '.join(sorted(gaps['convention'].unique()))})" if "convention" in gaps else ""
     along = views(data)
     figure, axes = grid(len(along), 3)
     palette = Palette()
@@ -21,7 +21,7 @@ def draw_duality(gaps: pd.DataFrame, folder: Path) -> Path:
         objective, residual, overlap = row
         mean_lines(objective, rows, x, "size", palette)
         log_if_wide(objective, rows["size"])
-        objective.set_ylabel("|J|" + (" (paper convention)" if "objective_paper" in gaps else ""))
+        objective.set_ylabel(f"|J|{conventions}")
         for one, column in ((residual, "residual"), (overlap, "overlap")):
             mean_lines(one, rows, x, f"{column}_e", palette)
             if rows[f"{column}_r"].notna().any():

@@ -13,9 +13,12 @@ from kattn_cli.figures import looks
 from kattn_cli.figures.lines import FILLED, HOLLOW, audit_caption, mean_lines, means_caption, name_x, views
 from kattn_cli.figures.style import Palette, grid, legend_above, save
 
+LINEAR, WIDE = 10, 1000
+"""Where J goes beyond the second, its axis is logarithmic beyond the first."""
+
 
 def draw_projection_error(errors: pd.DataFrame, folder: Path) -> Path:
-    """Paper convention: both terms on a logarithmic axis, J on a linear one; reference convention: ln J.
+    """Paper convention: both terms on a logarithmic axis, J on one linear about 0; reference convention: ln J.
 
     ln J is the authors' number: the logarithm of each layer's J, averaged over layers, with gaps where a layer's J is
     not positive.
@@ -53,8 +56,12 @@ def _terms(axes: Axes, rows: pd.DataFrame, x: str, palette: Palette) -> None:
 
 def _difference(axes: Axes, rows: pd.DataFrame, x: str, palette: Palette) -> None:
     axes.axhline(0, color="0.6", linewidth=looks.look.thin)
-    mean_lines(axes, rows[rows["convention"] == "paper"], x, "j_proj", palette)
-    axes.set_ylabel("J")
+    paper = rows[rows["convention"] == "paper"]
+    mean_lines(axes, paper, x, "j_proj", palette)
+    wide = paper["j_proj"].abs().max() > WIDE
+    if wide:
+        axes.set_yscale("symlog", linthresh=LINEAR)
+    axes.set_ylabel(f"J (linear within ±{LINEAR})" if wide else "J")
     axes.set_title("paper: J = ‖φ(q)‖² − ‖h‖²")
 
 
