@@ -70,9 +70,12 @@ def _differences_are_small(evidence: Evidence) -> list[Finding]:
             }
             for name, part in end.groupby("values")
         }
-        gap, size = (by_seed(end[end["values"] == "learned"], one) for one in ("difference_mean", "eigenvalue_mean"))
+        learned = end[end["values"] == "learned"]
+        gap, middle, size = (
+            by_seed(learned, one) for one in ("difference_mean", "difference_median", "eigenvalue_mean")
+        )
         beside = (
-            f"mean of the differences {told(gap)}, of the eigenvalues {told(size)}; "
+            f"mean of the differences {told(gap)}, their median {told(middle)}, mean of the eigenvalues {told(size)}; "
             f"with random values the ratio is {told(ratios['random'])}"
         )
         found.append(judged(label, ratios["learned"], below=0.1, beside=beside))
