@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from kattn_cli.figures.style import OTHERS, leftmost, legend_above, panels, save
 
@@ -79,6 +80,9 @@ def _time_and_accuracy(axes: Axes, rows: pd.DataFrame) -> None:
         axes.plot(part["seconds"], part["accuracy"].clip(lower=LEAST), linestyle="", label=solver, **style)
     axes.axhline(rows["tolerance"].iloc[0], color="0.4", linestyle="--", linewidth=0.8)
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_yscale("log")
     axes.set_xlabel("time (s)")
 
