@@ -65,11 +65,9 @@ def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
     ]
     for paper in PAPERS:
         rows = found[found["paper"] == paper.title]
-        parts += ["", f"## {paper.title}", "", HEAD, RULE, *(_row(row) for _, row in rows.iterrows())]
+        parts += ["", f"## {paper.title}", "", *_table(rows[rows["verdict"] != Verdict.not_measured.value])]
         parts += ["", "How each is measured, and by which command:", ""]
-        for _, claim in rows.drop_duplicates(["claim", "where"]).iterrows():
-            criterion = claim["criterion"][:1].upper() + claim["criterion"][1:]
-            parts.append(f"- {claim['claim']} {criterion}. `{claim['command']}`")
+        parts += [_how(claim) for _, claim in rows.drop_duplicates(["claim", "where"]).iterrows()]
         shown = [path for path in pictures if path.rpartition("/")[2].startswith(paper.figures)]
         parts += [line for path in shown for line in ("", f"![{_name(path)}]({path})")]
     return "\n".join(parts) + "\n"
@@ -80,8 +78,23 @@ def _tally(found: pd.DataFrame) -> str:
     return "; ".join(f"{verdict.value}: {counts[verdict.value]}" for verdict in Verdict) + "."
 
 
-def _row(row: pd.Series) -> str:
-    cells = [row["claim"], row["where"], row["label"], _measured(row), f"**{row['verdict']}**", row["beside"]]
+def _table(rows: pd.DataFrame) -> list[str]:
+    """A claim is told once for all its labels."""
+    if rows.empty:
+        return ["None of its claims was measured on these runs."]
+    told = rows.duplicated(["claim", "where"])
+    return [HEAD, RULE, *(_row(row, again) for (_, row), again in zip(rows.iterrows(), told, strict=True))]
+
+
+def _how(claim: pd.Series) -> str:
+    criterion = claim["criterion"][:1].upper() + claim["criterion"][1:]
+    missing = " (Not measured on these runs.)" if claim["verdict"] == Verdict.not_measured.value else ""
+    return f"- {claim['claim']} {criterion}. `{claim['command']}`{missing}"
+
+
+def _row(row: pd.Series, again: bool) -> str:
+    claim = ["", ""] if again else [row["claim"], row["where"]]
+    cells = [*claim, row["label"], _measured(row), f"**{row['verdict']}**", row["beside"]]
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -132,10 +132,9 @@ def test_what_was_not_measured_says_so_and_every_claim_is_on_the_page(tmp_path: 
     text = page(found, ["figures/alignment.png"], "kattn audit x")
     assert text.index("## RPC") < text.index("![alignment](figures/alignment.png)") < text.index("## Primal")
     assert f"not measured: {len(found)}." in text
-    for claim in found["claim"]:
-        assert claim.replace("|", "\\|") in text
-    table = [line for line in text.splitlines() if line.startswith("|")]
-    assert {line.replace("\\|", "").count("|") for line in table} == {7}
+    assert all(claim in text for claim in found["claim"])
+    assert text.count("(Not measured on these runs.)") == len(found)
+    assert text.count("None of its claims was measured on these runs.") == len(PAPERS)
 
 
 def test_cost_is_told_by_its_exponent() -> None:
@@ -172,3 +171,14 @@ def test_every_figure_of_the_audit_belongs_to_one_paper() -> None:
     """So that the page shows each once."""
     names = [*FIGURES, *KINDS, "subspaces", "spectrum", "spectrum_epochs", "effective_rank"]
     assert [sum(name.startswith(paper.figures) for paper in PAPERS) for name in names] == [1] * len(names)
+
+
+def test_the_table_has_a_row_a_label_and_tells_each_claim_once(tmp_path: Path) -> None:
+    rows = {"audit/alignment": [*alike(0.2, 0), *alike(0.3, 8)]}
+    runs = [run_with(tmp_path, f"audit/{name}", seed, rows) for name in ("softmax", "scaled") for seed in SEEDS]
+    text = page(findings(Evidence(runs, pd.DataFrame(), pd.DataFrame())), [], "kattn audit x")
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert {line.replace("\\|", "").count("|") for line in table} == {7}
+    assert len(table) == 2 + 3 * 2
+    assert table[4].startswith("| The learned values converge to those of Theorem 1 (linear CKA). |")
+    assert table[5].startswith("|  |  | scaled | 0.3 | **does not hold** | before training 0.2;")
