@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import pandas as pd
 
 from kattn_cli.commands.comparison import print_comparison
 from kattn_cli.commands.cost_tables import read_cost_table
@@ -30,7 +32,7 @@ def plot_runs(runs: Sequence[Run], folder: Path, paper: str | None = None) -> li
     Raises:
         RunError: if the runs have no tables to draw.
     """
-    drawn = [
+    drawn: list[tuple[Callable[[pd.DataFrame, Path], Path], pd.DataFrame]] = [
         (draw_curves, frame(runs, "metrics.csv")),
         (draw_robustness, attack_frame(runs)),
         (draw_corruptions, corruption_frame(frame(runs, "eval.csv"))),
