@@ -5,29 +5,18 @@ from __future__ import annotations
 import math
 from functools import partial
 
-import numpy as np
-import pandas as pd
-
 from kattn_cli.claims.evidence import Evidence, by_seed, first, last, less, told
 from kattn_cli.claims.finding import Claim, Finding, Paper, judged
+from kattn_cli.figures.audit.projection_error import log_j
 
 AUDIT = "kattn audit audit"
-
-
-def _log_error(rows: pd.DataFrame) -> dict[int, float]:
-    """``log mean(‖φ‖² − ‖h‖²)`` over heads and tokens, averaged over layers, as the authors' program logs it."""
-    values = {}
-    for seed, part in rows.groupby("run_seed"):
-        layers = part.groupby("layer")["j_proj"].mean()
-        values[int(str(seed))] = float(np.log(layers.where(layers > 0)).mean(skipna=False))
-    return values
 
 
 def _falls_logged(evidence: Evidence) -> list[Finding]:
     found = []
     for label, rows in evidence.labels("audit/projection_error"):
         logged = rows[rows["convention"] == "reference"]
-        begin, end = _log_error(first(logged)), _log_error(last(logged))
+        begin, end = (by_seed(log_j(part, "epoch"), "ln_j") for part in (first(logged), last(logged)))
         if logged["epoch"].nunique() > 1:
             beside = f"log J from {told(begin)} to {told(end)}"
             if any(map(math.isnan, [*begin.values(), *end.values()])):

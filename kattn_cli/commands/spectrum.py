@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from kattn_cli.analysis.over_inputs import mean_and_deviation
 from kattn_cli.analysis.spectrum import (
     EXACT_UP_TO,
     Spectra,
@@ -126,7 +127,7 @@ def _tell_without(moment: Moment, layers: Sequence[int]) -> None:
 def _spectrum_rows(found: Spectra, about: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """A row for each head and index."""
     quantities = {"singular_value": found.values, "cumulative_explained_variance": explained_variance(found)}
-    over_inputs = {name: _mean_and_deviation(values) for name, values in quantities.items()}
+    over_inputs = {name: mean_and_deviation(values) for name, values in quantities.items()}
     error = found.error.amax(0)
     heads, known = found.values.shape[1:]
     for head in range(heads):
@@ -141,7 +142,7 @@ def _rank_rows(found: Spectra, about: dict[str, Any]) -> Iterator[dict[str, Any]
     """A row for each head."""
     counted = ranks(found)
     names = {"numerical_rank": counted.numerical, "effective_rank": counted.effective, "rank_90": counted.ninety}
-    over_inputs = {name: _mean_and_deviation(values) for name, values in names.items()}
+    over_inputs = {name: mean_and_deviation(values) for name, values in names.items()}
     for head in range(found.values.shape[1]):
         row = {**_place(about), "head": head, "of": found.total}
         for name, (mean, deviation) in over_inputs.items():
@@ -152,8 +153,3 @@ def _rank_rows(found: Spectra, about: dict[str, Any]) -> Iterator[dict[str, Any]
 def _place(about: dict[str, Any]) -> dict[str, Any]:
     """The columns that come first."""
     return {"epoch": about["epoch"], "layer": about["layer"]}
-
-
-def _mean_and_deviation(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Over inputs, the first axis; one input deviates by 0."""
-    return values.mean(0), values.std(0) if len(values) > 1 else torch.zeros_like(values[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kattn_cli.analysis.duality import chance_overlap, dual_regulariser, duality
+from kattn_cli.analysis.over_inputs import mean_and_deviation
 from kattn_cli.commands.audit.view import View, of_head
 from kattn_cli.results import Row
 
@@ -16,18 +17,16 @@ def dualities(view: View) -> Iterator[Row]:
         weights = dual_regulariser(mechanism.regulariser, mechanism.convention, x.shape[1])
         found = duality(kernel, e, r, weights)
         chance = chance_overlap(kernel, e.shape[-1])
-        objectives = {
-            "objective": mechanism.objective(),
-            "objective_paper": mechanism.objective("paper"),
-            "objective_reference": mechanism.objective("reference"),
-        }
+        objective, deviation = mean_and_deviation(mechanism.objective())
         for head in range(kernel.shape[1]):
             yield {
                 "epoch": view.moment.epoch,
                 "layer": layer,
                 "head": head,
-                **{name: value.mean().item() for name, value in objectives.items()},
-                "objective_std": objectives["objective"].std().item(),
+                "objective": objective.item(),
+                "objective_std": deviation.item(),
+                "objective_paper": mechanism.objective("paper").mean().item(),
+                "objective_reference": mechanism.objective("reference").mean().item(),
                 **{name: of_head(getattr(found, name), head)[0] for name in found._fields},
                 "overlap_chance": of_head(chance, head)[0],
                 "convention": mechanism.convention,

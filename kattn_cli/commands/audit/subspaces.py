@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from kattn_cli.analysis.coding_rate import variational_coding_rate
+from kattn_cli.analysis.over_inputs import mean_and_deviation
 from kattn_cli.analysis.subspaces import CoherenceNull, coherence, coherence_null, subspace_gram
 from kattn_cli.commands.audit.view import View
 from kattn_cli.data import SplitName
@@ -35,15 +36,16 @@ def compressions(view: View) -> Iterator[Row]:
             z = entering[layer]
             added = _layer_scale(view, layer)(mechanism(z))
             for stage, tokens in (("before", z), ("after", z + added)):
-                rate = variational_coding_rate(mechanism.subspace_tokens(tokens), mechanism.membership(tokens))
+                rates = variational_coding_rate(mechanism.subspace_tokens(tokens), mechanism.membership(tokens))
+                rate, deviation = mean_and_deviation(rates)
                 yield {
                     "epoch": view.moment.epoch,
                     "split": split,
                     "layer": layer,
                     "stage": stage,
-                    "rate": rate.mean().item(),
-                    "rate_std": rate.std().item() if len(rate) > 1 else 0.0,
-                    "inputs": len(rate),
+                    "rate": rate.item(),
+                    "rate_std": deviation.item(),
+                    "inputs": len(rates),
                 }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kattn_cli.analysis.over_inputs import mean_and_deviation
 from kattn_cli.commands.moments import Moment
 from kattn_cli.data import SplitName
 from kattn_cli.models import Classifier
@@ -60,6 +61,6 @@ class View:
 
 
 def of_head(values: Tensor, head: int) -> tuple[float, float]:
-    """Mean and deviation over inputs (0 for a single one) of ``values`` ``(B, H)``."""
-    own = values[:, head].double()
-    return own.mean().item(), own.std().item() if len(own) > 1 else 0.0
+    """Mean and deviation over inputs of ``values`` ``(B, H)``."""
+    mean, deviation = mean_and_deviation(values[:, head])
+    return mean.item(), deviation.item()
