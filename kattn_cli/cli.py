@@ -10,22 +10,14 @@ from typing import Annotated
 import typer
 
 import kattn_cli
-from kattn_cli import cli_attack, cli_audit, cli_eval, cli_kernel_pca
+from kattn_cli import cli_attack, cli_audit, cli_eval, cli_kernel_pca, cli_plot, cli_spectrum
 from kattn_cli.cli_data import data_app
 from kattn_cli.cli_options import (
-    Checkpoint,
-    CheckpointOption,
     DeviceOption,
     DType,
-    FigureFormat,
-    FigureStyle,
     Kind,
-    Paper,
     QuietOption,
     ResultsOption,
-    Runs,
-    chosen_runs,
-    figures_folder,
     start,
 )
 from kattn_cli.errors import KattnError, Stopped, stoppable
@@ -114,39 +106,8 @@ app.command("eval", epilog=cli_eval.EXAMPLE)(cli_eval.evaluate)
 app.command("attack", epilog=cli_attack.EXAMPLE)(cli_attack.attack)
 app.command("audit", epilog=cli_audit.EXAMPLE)(cli_audit.audit)
 app.command("kernel-pca", epilog=cli_kernel_pca.EXAMPLE)(cli_kernel_pca.kernel_pca)
-
-
-@app.command(epilog="Example:  kattn spectrum quickstart/softmax quickstart/primal_plus")
-def spectrum(
-    runs: Runs = None,
-    inputs: Annotated[int, typer.Option(min=1, help="How many validation images to average over.")] = 64,
-    exact: Annotated[
-        int,
-        typer.Option(min=1, help="Decompose larger matrices (tokens) by a randomised method, whose error is a column."),
-    ] = 1024,
-    checkpoint: CheckpointOption = Checkpoint.best,
-    device: DeviceOption = "auto",
-    results: ResultsOption = Path("results"),
-    quiet: QuietOption = False,
-) -> None:
-    """Singular values and effective rank of what each head does, per layer; of every kept epoch, where there are.
-
-    Of softmax-like attention the N × N matrix, of Primal-Attention the kernel that it induces; of TSSA and XCA, which
-    have no such matrix, the operator on tokens and features.
-    """
-    chosen = chosen_runs(results, runs, quiet)
-    where = start(quiet, device)
-    from kattn_cli.commands.plot import draw_spectra
-    from kattn_cli.commands.spectrum import spectra_of_runs
-    from kattn_cli.console import console
-
-    with stoppable("what was measured so far is in each run's spectrum.csv"):
-        written = spectra_of_runs(chosen, device=where, inputs=inputs, checkpoint=checkpoint.value, exact_up_to=exact)
-    for run in written:
-        console.print(f"{run.folder / 'spectrum.csv'}")
-    if written:
-        for picture in draw_spectra(written, figures_folder(results, written)):
-            console.print(picture)
+app.command("spectrum", epilog=cli_spectrum.EXAMPLE)(cli_spectrum.spectrum)
+app.command("plot", epilog=cli_plot.EXAMPLE)(cli_plot.plot)
 
 
 @app.command(epilog="Example:  kattn complexity --attention softmax --attention performer --n 256 --n 1024")
@@ -229,49 +190,6 @@ def throughput(
             middle, least, most = done.speeds.ratio(one, other)
             console.print(f"{one} / {other}: {middle:.3f} ({least:.3f} to {most:.3f})")
     console.print(done.path)
-
-
-@app.command(epilog="Example:  kattn plot quickstart results/complexity/cpu.csv --style slides --format svg")
-def plot(
-    runs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="RUN|TABLE.csv",
-            help="Runs: folders, or names under the results folder. Tables of kattn complexity or kernel-pca. "
-            "[default: the newest run]",
-            show_default=False,
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the figures. [default: the run's own, or results/figures; beside a table]"),
-    ] = None,
-    formats: Annotated[
-        list[FigureFormat] | None, typer.Option("--format", help="A format to write; repeat. [default: pdf and png]")
-    ] = None,
-    style: Annotated[FigureStyle, typer.Option(help="Sizes of type and lines.")] = FigureStyle.paper,
-    paper: Annotated[
-        Paper | None, typer.Option(help="Also the paper's robustness tables, its numbers beside ours.")
-    ] = None,
-    results: ResultsOption = Path("results"),
-    quiet: QuietOption = False,
-) -> None:
-    """Figures and the comparison table of some runs, and figures of tables, from CSVs alone."""
-    tables = [Path(one) for one in runs or [] if one.endswith(".csv")]
-    names = [one for one in runs or [] if not one.endswith(".csv")]
-    chosen = chosen_runs(results, names, quiet) if names or not tables else []
-    from kattn_cli.commands.plot import plot_runs, plot_table
-    from kattn_cli.console import console
-    from kattn_cli.figures.looks import use
-
-    console.quiet = quiet
-    use(style.value, [one.value for one in formats or (FigureFormat.pdf, FigureFormat.png)])
-    for path in tables:
-        console.print(plot_table(path, output))
-    if chosen:
-        folder = output or figures_folder(results, chosen)
-        for picture in plot_runs(chosen, folder, paper.value if paper else None):
-            console.print(picture)
 
 
 @app.command("list", epilog="Example:  kattn list attention")
