@@ -266,6 +266,15 @@ def new_csv(folder: Path, stem: str) -> Path:
     return next(folder / name for name in names if not (folder / name).exists())
 
 
+def write_manifest_of(table: Path, manifest: Row) -> None:
+    """The manifest of a table that belongs to no run, beside it.
+
+    Raises:
+        RunError: if it cannot be written.
+    """
+    write_text(table.with_suffix(".json"), json.dumps(manifest, indent=2) + "\n")
+
+
 def append_rows(path: Path, rows: Sequence[Row]) -> None:
     """Add rows to a CSV, with a header where it is new; half a row at its end is cut off first.
 

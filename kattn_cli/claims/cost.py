@@ -7,7 +7,7 @@ import math
 from kattn_cli.claims.evidence import Evidence
 from kattn_cli.claims.finding import Finding, Verdict
 from kattn_cli.figures.complexity import DRAWN_PASS, exponents
-from kattn_cli.figures.kernel_pca import ratios
+from kattn_cli.figures.kernel_pca import DUAL, RANDOMISED, ratios
 
 LINEAR = 1.2
 
@@ -37,11 +37,11 @@ def race(evidence: Evidence) -> list[Finding]:
         return []
     found = []
     table = ratios(evidence.races)
-    for _, row in table[table["solver"] == "randomised SVD"].iterrows():
+    for _, row in table[table["solver"] == RANDOMISED].iterrows():
         low, high = float(row["ratio_low"]), float(row["ratio_high"])
         verdict = Verdict.holds if low > 1 else Verdict.does_not_hold if high < 1 else Verdict.cannot_be_told
         same = table[(table["task"] == row["task"]) & (table["kernel"] == row["kernel"])]
-        others = same[~same["solver"].isin(["randomised SVD", "dual L-BFGS"])]
+        others = same[~same["solver"].isin([RANDOMISED, DUAL])]
         beside = ", ".join(f"{one['solver']} {one['ratio']:.3g}" for _, one in others.iterrows())
         label = f"{row['task']}, {row['kernel']}, N = {row['n']:,}"
         found.append(Finding(label, float(row["ratio"]), low, high, int(row["rounds"]), verdict, beside))

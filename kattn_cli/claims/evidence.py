@@ -9,8 +9,7 @@ from functools import cache
 
 import pandas as pd
 
-from kattn_cli.analysis.corruption_errors import errors_by_type, measured_together
-from kattn_cli.figures.frames import attack_frame, frame
+from kattn_cli.figures.frames import attack_frame, errors_of_runs, frame
 from kattn_cli.results import Run
 
 
@@ -50,14 +49,10 @@ class Evidence:
 
     def _mean_errors(self) -> pd.DataFrame:
         """``label, mechanism, run_seed, error``: the mean error over types and severities, in %."""
-        rows = []
-        evaluated = frame(self.runs, "eval.csv")
-        for (label, mechanism, seed), part in (
-            evaluated.groupby(["label", "mechanism", "run_seed"], sort=False) if len(evaluated) else ()
-        ):
-            together = measured_together(part)
-            if len(together) and len(errors := errors_by_type(together)):
-                rows.append({"label": label, "mechanism": mechanism, "run_seed": seed, "error": errors.mean()})
+        rows = [
+            {**together.iloc[0][["label", "mechanism", "run_seed"]], "error": errors.mean()}
+            for together, errors in errors_of_runs(frame(self.runs, "eval.csv"))
+        ]
         return pd.DataFrame(rows)
 
 

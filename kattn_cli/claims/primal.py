@@ -10,13 +10,14 @@ import pandas as pd
 from kattn_cli.claims.cost import race, scaling
 from kattn_cli.claims.evidence import Evidence, by_seed, first, last, less, told
 from kattn_cli.claims.finding import Claim, Finding, Paper, judged
+from kattn_cli.figures.frames import chosen_weights, clean_rows
 
 SPECTRUM = "kattn spectrum audit"
 
 
 def _ranks(rows: pd.DataFrame, layer: int) -> dict[int, float]:
     """The effective rank of a layer over its size, in %."""
-    chosen = rows[(rows["checkpoint"] != "kept") & (rows["layer"] == layer)]
+    chosen = chosen_weights(rows[rows["layer"] == layer])
     return by_seed(chosen.assign(share=100 * chosen["effective_rank"] / chosen["of"]), "share")
 
 
@@ -84,8 +85,8 @@ def _accuracy(ours: str, base: str, column: str, evidence: Evidence) -> list[Fin
 
 def _clean(rows: pd.DataFrame) -> pd.DataFrame:
     """The test set without corruption, over the most images that were measured."""
-    uncorrupted = rows[(rows["split"] == "test") & (rows.get("severity", 0) == 0)]
-    return uncorrupted[uncorrupted["images"] == uncorrupted.groupby("run_seed")["images"].transform("max")]
+    clean = clean_rows(rows)
+    return clean[clean["images"] == clean.groupby("run_seed")["images"].transform("max")]
 
 
 CLAIMS = [

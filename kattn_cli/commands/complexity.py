@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -21,7 +20,7 @@ from kattn_cli.errors import RecipeError
 from kattn_cli.provenance import now, provenance
 from kattn_cli.recipe import Mechanism
 from kattn_cli.recipe_files import find_recipes
-from kattn_cli.results import append_rows, new_csv, write_text
+from kattn_cli.results import append_rows, new_csv, write_manifest_of
 from kattn_cli.training.seed import Stream, seed_torch
 
 FOLDER = "complexity"
@@ -64,7 +63,7 @@ def measure_complexity(
         "dtype": str(grid.dtype),
         "seconds": seconds,
     }
-    _write_manifest(path, {**record, "settings": settings})
+    write_manifest_of(path, {**record, "settings": settings})
     with progress_bar("size") as bar:
         total = len(mechanisms) * len(PASSES) * len(grid.lengths)
         task = bar.add_task("complexity", total=total, count="", note="")
@@ -78,12 +77,8 @@ def measure_complexity(
                     append_rows(path, [row])
                     done = bar.tasks[0].completed + 1
                     bar.update(task, completed=done, count=f"{int(done)}/{total}")
-    _write_manifest(path, {**record, "settings": settings, "end": now()})
+    write_manifest_of(path, {**record, "settings": settings, "end": now()})
     return path
-
-
-def _write_manifest(path: Path, manifest: dict[str, Any]) -> None:
-    write_text(path.with_suffix(".json"), json.dumps(manifest, indent=2) + "\n")
 
 
 def _mechanisms(references: Sequence[str], names: Sequence[str]) -> dict[str, Mechanism]:

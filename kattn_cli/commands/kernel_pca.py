@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +18,7 @@ from kattn_cli.analysis.kernel_pca_race import SOLVERS, Setting, timed, tuned
 from kattn_cli.console import progress_bar
 from kattn_cli.errors import KattnError
 from kattn_cli.provenance import now, provenance
-from kattn_cli.results import append_rows, new_csv, write_text
+from kattn_cli.results import append_rows, new_csv, write_manifest_of
 
 FOLDER = "kernel_pca"
 DIMENSIONS = 20
@@ -73,7 +72,7 @@ def measure_kernel_pca(
         for name, x in points.items():
             paths.append(new_csv(results / FOLDER, name))
             record = {**provenance("cpu"), "threads": _threads(), "settings": asdict(settings), "tuned": {}}
-            _write_manifest(paths[-1], record)
+            write_manifest_of(paths[-1], record)
             for kernel in dict.fromkeys(kernels):
                 bar.update(task, note=f"{name}, {kernel}: tuning")
                 one = _task(name, kernel, x, settings.components)
@@ -84,7 +83,7 @@ def measure_kernel_pca(
                     done = bar.tasks[0].completed + 1
                     note = f"{name}, {kernel}, N = {len(x):,}"
                     bar.update(task, completed=done, count=f"{number}/{settings.rounds}", note=note)
-            _write_manifest(paths[-1], {**record, "end": now()})
+            write_manifest_of(paths[-1], {**record, "end": now()})
     return paths
 
 
@@ -143,7 +142,3 @@ def _rounds(task: _Task, chosen: dict[str, Setting], settings: Settings) -> Iter
 def _threads() -> int:
     """Of the linear algebra."""
     return max((library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"), default=1)
-
-
-def _write_manifest(path: Path, manifest: dict[str, Any]) -> None:
-    write_text(path.with_suffix(".json"), json.dumps(manifest, indent=2) + "\n")

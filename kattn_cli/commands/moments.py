@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
+from rich.progress import Progress, TaskID
 
 from kattn_cli.commands.loading import OpenRun, open_run
+from kattn_cli.figures.frames import KEPT
 from kattn_cli.results import Run, read_rows
 from kattn_cli.training.checkpoint import kept_epochs, kept_name
-
-KEPT = "kept"
 
 
 class Moment(NamedTuple):
@@ -27,9 +27,14 @@ class Moment(NamedTuple):
         return self.checkpoint != KEPT
 
 
-def count_moments(run: Run) -> int:
-    """About how many there are; one more where the chosen weights are not among those kept."""
-    return max(1, len(kept_epochs(run.folder)))
+def followed(run: Run, device: torch.device, checkpoint: str, bar: Progress) -> Iterator[tuple[TaskID, Moment]]:
+    """:func:`moments_of` a run, each with the task in ``bar`` that counts those done."""
+    total = max(1, len(kept_epochs(run.folder)))
+    task = bar.add_task(f"{run.label} {run.folder.name}", total=total, count=f"0/{total}", note="")
+    for number, moment in enumerate(moments_of(run, device, checkpoint), 1):
+        yield task, moment
+        total = max(number, total)  # one more where the chosen weights are not among those kept
+        bar.update(task, completed=number, total=total, count=f"{number}/{total}", note="")
 
 
 def moments_of(run: Run, device: torch.device, checkpoint: str) -> Iterator[Moment]:

@@ -19,7 +19,7 @@ from kattn_cli.analysis.spectrum import (
     spectra_of,
     spectra_of_values,
 )
-from kattn_cli.commands.moments import Moment, count_moments, moments_of
+from kattn_cli.commands.moments import Moment, followed
 from kattn_cli.console import console, progress_bar
 from kattn_cli.data import Split
 from kattn_cli.device import device_name
@@ -47,15 +47,12 @@ def spectra_of_runs(
     with progress_bar("weights") as bar:
         for run in runs:
             record = provenance(device_name(device))
-            total = count_moments(run)
-            task = bar.add_task(run.label, total=total, count=f"0/{total}", note="")
             spectra: list[dict[str, Any]] = []
             counted: list[dict[str, Any]] = []
-            for number, moment in enumerate(moments_of(run, device, checkpoint), 1):
+            for _, moment in followed(run, device, checkpoint, bar):
                 for found, about in _layers(moment, inputs, exact_up_to):
                     counted += _rank_rows(found, about)
                     spectra += _spectrum_rows(found, about) if moment.chosen else []
-                bar.update(task, completed=number, total=max(number, total), count=f"{number}/{max(number, total)}")
             if counted:
                 write_rows(run.folder / SPECTRUM_CSV, spectra)
                 write_rows(run.folder / RANKS_CSV, counted)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -25,7 +24,7 @@ from kattn_cli.recipe import Attention, Recipe
 from kattn_cli.recipe_files import find_recipes
 from kattn_cli.recipe_model import TimmModel, Vit
 from kattn_cli.recipe_train import Train
-from kattn_cli.results import append_rows, new_csv, write_text
+from kattn_cli.results import append_rows, new_csv, write_manifest_of
 from kattn_cli.training.feed import SyntheticFeed
 from kattn_cli.training.loop import Hooks, Trainer
 from kattn_cli.training.optim import build_optimizer
@@ -144,5 +143,5 @@ def _write(
     ]
     append_rows(path, rows)
     manifest = {**record, "threads": torch.get_num_threads(), "recipe": recipe.model_dump()}
-    write_text(path.with_suffix(".json"), json.dumps(manifest, indent=2) + "\n")
+    write_manifest_of(path, manifest)
     return path

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from kattn_cli.analysis.corruption_errors import ALL_TYPES, errors_by_type, measured_together
+from kattn_cli.analysis.corruption_errors import ALL_TYPES
 from kattn_cli.analysis.statistics import mean_interval
-from kattn_cli.figures.frames import attack_frame, frame, shared_folder
+from kattn_cli.figures.frames import attack_frame, clean_rows, errors_of_runs, frame, shared_folder
 from kattn_cli.results import Run
 
 
@@ -51,7 +51,7 @@ def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
         by_images = attacked.sort_values("images", kind="stable")
         parts.append(by_images.assign(quantity="clean", value=by_images["clean_top1"]))
     if not (evaluated := frame(runs, "eval.csv")).empty:
-        clean = evaluated[(evaluated["split"] == "test") & _uncorrupted(evaluated)]
+        clean = clean_rows(evaluated)
         parts.append(clean.assign(quantity="clean", value=clean["top1"]))
     if not attacked.empty:
         parts.append(attacked.assign(quantity=attacked["name"], value=attacked["top1"]))
@@ -70,16 +70,11 @@ def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
 
 def _corrupted(runs: Sequence[Run]) -> pd.DataFrame:
     """The mean error under corruption; each number of types and images is a quantity of its own."""
-    table = frame(runs, "eval.csv")
     rows = []
-    for (label, seed), part in table.groupby(["label", "run_seed"], sort=False) if len(table) else ():
-        together = measured_together(part)
-        if len(together) and len(errors := errors_by_type(together)):
-            types = "" if len(errors) == ALL_TYPES else f", {len(errors)} types"
-            quantity = f"mean error ({int(together['images'].max()):,} images{types})"
-            rows.append({"label": label, "run_seed": seed, "quantity": quantity, "value": float(errors.mean())})
+    for together, errors in errors_of_runs(frame(runs, "eval.csv")):
+        one = together.iloc[0]
+        types = "" if len(errors) == ALL_TYPES else f", {len(errors)} types"
+        quantity = f"mean error ({int(together['images'].max()):,} images{types})"
+        value = float(errors.mean())
+        rows.append({"label": one["label"], "run_seed": one["run_seed"], "quantity": quantity, "value": value})
     return pd.DataFrame(rows)
-
-
-def _uncorrupted(evaluated: pd.DataFrame) -> pd.Series:
-    return evaluated["severity"] == 0 if "severity" in evaluated else pd.Series(True, index=evaluated.index)

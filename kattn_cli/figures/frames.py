@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 
 import pandas as pd
 
 from kattn_cli.analysis.attack_names import DEFAULTS, IDENTITY, named
+from kattn_cli.analysis.corruption_errors import errors_by_type, measured_together
 from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.results import Run, whole_rows
+
+KEPT = "kept"
+"""What the column ``checkpoint`` says of weights that were kept along the way and not chosen."""
 
 
 def shared_folder(labels: Iterable[str]) -> str:
@@ -60,7 +64,7 @@ def chosen_weights(table: pd.DataFrame) -> pd.DataFrame:
     rows of tables (or runs) that have neither.
     """
     if "checkpoint" in table:
-        return table[table["checkpoint"] != "kept"]
+        return table[table["checkpoint"] != KEPT]
     if "epoch" not in table:
         return table
     epochs = table["epoch"].fillna(-1)
@@ -99,3 +103,20 @@ def over_seeds(data: pd.DataFrame, by: Sequence[str], column: str) -> pd.DataFra
             low, high = (float(part.get(f"{column}_{side}", part[column]).iloc[0]) for side in ("low", "high"))
         rows.append({**dict(zip(by, key, strict=True)), "mean": mean, "low": low, "high": high, "seeds": len(part)})
     return pd.DataFrame(rows)
+
+
+def clean_rows(evaluated: pd.DataFrame) -> pd.DataFrame:
+    """Of rows of ``eval.csv``, those of the test set without corruption."""
+    uncorrupted = evaluated["severity"] == 0 if "severity" in evaluated else True
+    return evaluated[(evaluated["split"] == "test") & uncorrupted]
+
+
+def errors_of_runs(evaluated: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, pd.Series]]:
+    """Each run's rows of ``eval.csv`` that were measured together under corruption, and its error of each type in %.
+
+    Runs of which no type was measured at all severities are left out.
+    """
+    for _, part in evaluated.groupby(["label", "run_seed"], sort=False) if len(evaluated) else ():
+        together = measured_together(part)
+        if len(together) and len(errors := errors_by_type(together)):
+            yield together, errors

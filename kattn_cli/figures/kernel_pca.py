@@ -9,14 +9,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from kattn_cli.figures.style import OTHERS, leftmost, legend_above, panels, save
+from kattn_cli.figures.style import OTHERS, leftmost, legend_above, panels, save, side_by_side
 
-DUAL = "dual L-BFGS"
+DUAL, RANDOMISED = "dual L-BFGS", "randomised SVD"
 MARKERS: dict[str, dict[str, Any]] = {
     "full": {"color": "#000000", "marker": "s"},
     "Lanczos": {"color": OTHERS[1], "marker": "^"},
-    "randomised SVD": {"color": OTHERS[0], "marker": "D"},
-    "randomised SVD, defaults": {"color": OTHERS[0], "marker": "D", "markerfacecolor": "none"},
+    RANDOMISED: {"color": OTHERS[0], "marker": "D"},
+    f"{RANDOMISED}, defaults": {"color": OTHERS[0], "marker": "D", "markerfacecolor": "none"},
     DUAL: {"color": "#D55E00", "marker": "o"},
 }
 PROBLEM = ["task", "n", "kernel", "components", "tolerance"]
@@ -91,7 +91,7 @@ def _ratios(axes: Axes, table: pd.DataFrame, problems: list[tuple[object, ...]])
     solvers = [solver for solver in MARKERS if solver != DUAL]
     for index, solver in enumerate(solvers):
         part = table[table["solver"] == solver].set_index(PROBLEM).loc[problems]
-        places = [row + 0.6 * ((index + 0.5) / len(solvers) - 0.5) for row in range(len(problems))]
+        places = [row + side_by_side(index, len(solvers)) for row in range(len(problems))]
         spread = [part["ratio"] - part["ratio_low"], part["ratio_high"] - part["ratio"]]
         axes.errorbar(places, part["ratio"], yerr=spread, linestyle="", **MARKERS[solver])
     axes.axhline(1, color="0.4", linewidth=0.8)

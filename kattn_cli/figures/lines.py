@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from kattn_cli.figures import looks
 from kattn_cli.figures.frames import chosen_weights, over_seeds, seeds_caption, shared_epochs
-from kattn_cli.figures.style import Palette, band, integer_ticks
+from kattn_cli.figures.style import Palette, band, integer_ticks, side_by_side
 
 FILLED, HOLLOW = "●", "△"
 """What a title calls the markers of :func:`mean_lines`."""
@@ -60,7 +60,7 @@ def mean_lines(
         line = palette.line(str(mechanism), str(label))
         name = None if hollow else str(label)
         if alone:
-            place = part[x] + 0.6 * ((labels.index(label) + 0.5 + 0.15 * hollow) / len(labels) - 0.5)
+            place = part[x] + side_by_side(labels.index(label) + 0.15 * hollow, len(labels))
             spread = [(part["mean"] - part["low"]).clip(0), (part["high"] - part["mean"]).clip(0)]
             axes.errorbar(place, part["mean"], yerr=spread, fmt="none", color=line["color"])
             axes.plot(place, part["mean"], **marks, color=line["color"], linestyle="none", label=name)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from kattn_cli.analysis.attack_names import SIGNS
 from kattn_cli.analysis.statistics import wilson_interval
 from kattn_cli.figures.frames import over_seeds, seeds_caption
-from kattn_cli.figures.style import Palette, band, integer_ticks, leftmost, legend_above, panels, save
+from kattn_cli.figures.style import Palette, band, integer_ticks, leftmost, legend_above, panels, save, side_by_side
 
 SAME = ["attack", "norm", "epsilon_units", "targeted", "steps", "restarts"]
 TITLES = {"noise": "uniform noise", "autoattack": "AutoAttack", "square": "Square"}
@@ -72,7 +72,7 @@ def _side_by_side(axes: Axes, rows: pd.DataFrame, palette: Palette) -> None:
     labels = list(dict.fromkeys(points["label"]))
     for (label, mechanism), part in points.groupby(["label", "mechanism"]):
         line = palette.line(str(mechanism), str(label))
-        shift = 0.7 * ((labels.index(label) + 0.5) / len(labels) - 0.5)
+        shift = side_by_side(labels.index(label), len(labels), 0.7)
         places = [names.index(name) + shift for name in part["name"]]
         spread = [(part["mean"] - part["low"]).fillna(0).clip(0), (part["high"] - part["mean"]).fillna(0).clip(0)]
         axes.errorbar(places, part["mean"], yerr=spread, fmt="o", color=line["color"], label=label)

@@ -139,6 +139,11 @@ def _make_room(figure: Figure, inches: float) -> None:
     figure.set_figheight(figure.get_figheight() + inches)
 
 
+def side_by_side(index: float, count: int, width: float = 0.6) -> float:
+    """How far from its place the ``index``-th of ``count`` marks stands, that share ``width`` of the axis."""
+    return width * ((index + 0.5) / count - 0.5)
+
+
 def integer_ticks(axes: Axes) -> None:
     """Whole numbers on the x axis."""
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

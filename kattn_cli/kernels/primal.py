@@ -6,7 +6,7 @@ eq. 6–11, Remark 4.1. B: batch, H: heads, N: tokens, d: head width, s: directi
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -16,6 +16,7 @@ from kattn_cli.kernels.masks import token_counts, total, without_padding
 from kattn_cli.kernels.precision import exact, exact_dtype, full_precision
 
 Convention = Literal["paper", "reference"]
+CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
 
 
 def sampled_rows(length: int, count: int, convention: Convention) -> Tensor:

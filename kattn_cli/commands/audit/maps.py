@@ -24,7 +24,7 @@ def memberships(view: View) -> Iterator[Row]:
 
 def class_attentions(view: View) -> Iterator[Row]:
     """How much the class token takes of each patch (ToST, Figures 5 and 10)."""
-    yield from _map_rows(view, _class_maps(view))
+    yield from _map_rows(view, list(view.class_maps.items()))
 
 
 def foregrounds(view: View) -> Iterator[Row]:
@@ -35,7 +35,7 @@ def foregrounds(view: View) -> Iterator[Row]:
     if view.images.shape[1] != 1 or len(view.images) < 2:
         return
     truth = foreground(view.images, view.model.patch_grid(view.images))
-    for kind, maps in (("membership", _memberships(view)), ("class_attention", _class_maps(view))):
+    for kind, maps in (("membership", _memberships(view)), ("class_attention", list(view.class_maps.items()))):
         for layer, values in maps:
             areas, by_chance = map_auc(values, truth), null_auc(values, truth)
             usable = areas.isfinite().all(-1)
@@ -54,7 +54,7 @@ def foregrounds(view: View) -> Iterator[Row]:
 
 def pictures(view: View) -> Iterator[Row]:
     """The pixels of the images that maps are written of."""
-    if not (_memberships(view) or _class_maps(view)):
+    if not (_memberships(view) or view.class_maps):
         return
     images = view.images[:SHOWN]
     side = max(images.shape[-2:])
@@ -71,18 +71,9 @@ def pictures(view: View) -> Iterator[Row]:
 
 def _memberships(view: View) -> list[tuple[int, Tensor]]:
     """Of each layer, over the patches ``(B, H, patches)``."""
-    patches = _patches(view)
-    found = [(layer, one.membership(x)) for layer, one, x in view.layers_with("membership") if not one.causal]
-    return [(layer, maps[..., maps.shape[-1] - patches :]) for layer, maps in found]
-
-
-def _class_maps(view: View) -> list[tuple[int, Tensor]]:
-    return list(view.model.class_maps(view.images).items())
-
-
-def _patches(view: View) -> int:
     rows, columns = view.model.patch_grid(view.images)
-    return rows * columns
+    found = [(layer, one.membership(x)) for layer, one, x in view.layers_with("membership") if not one.causal]
+    return [(layer, maps[..., maps.shape[-1] - rows * columns :]) for layer, maps in found]
 
 
 def _map_rows(view: View, maps: list[tuple[int, Tensor]]) -> Iterator[Row]:

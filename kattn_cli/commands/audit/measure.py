@@ -10,7 +10,7 @@ import torch
 
 from kattn_cli.commands.audit import ITEMS, Item
 from kattn_cli.commands.audit.view import View
-from kattn_cli.commands.moments import Moment, count_moments, moments_of
+from kattn_cli.commands.moments import Moment, followed
 from kattn_cli.console import progress_bar
 from kattn_cli.device import device_name
 from kattn_cli.errors import RunError, did_you_mean
@@ -54,18 +54,14 @@ def audit_runs(
     with progress_bar("weights") as bar:
         for run in runs:
             record = provenance(device_name(device))
-            total = count_moments(run)
-            task = bar.add_task(f"{run.label} {run.folder.name}", total=total, count=f"0/{total}", note="")
             tables: dict[str, list[Any]] = {name: [] for name in items}
-            for number, moment in enumerate(moments_of(run, device, settings.checkpoint), 1):
+            for number, (task, moment) in enumerate(followed(run, device, settings.checkpoint, bar)):
                 view = View(moment, settings.inputs, settings.seed, settings.permutations)
                 for name, item in items.items():
-                    if _wanted(item, moment, first=number == 1):
+                    if _wanted(item, moment, first=number == 0):
                         bar.update(task, note=name)
                         with torch.no_grad():
                             tables[name] += [{**row, "checkpoint": moment.checkpoint} for row in item.rows(view)]
-                total = max(number, total)
-                bar.update(task, completed=number, total=total, count=f"{number}/{total}", note="")
             for name, rows in tables.items():
                 if rows:
                     (run.folder / FOLDER).mkdir(exist_ok=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from kattn_cli.analysis.duality import chance_overlap, dual_regulariser, duality
 from kattn_cli.analysis.over_inputs import mean_and_deviation
 from kattn_cli.commands.audit.view import View, of_head
+from kattn_cli.kernels.primal import CONVENTIONS
 from kattn_cli.results import Row
 
 
@@ -18,6 +19,7 @@ def dualities(view: View) -> Iterator[Row]:
         found = duality(kernel, e, r, weights)
         chance = chance_overlap(kernel, e.shape[-1])
         objective, deviation = mean_and_deviation(mechanism.objective())
+        in_each = {f"objective_{name}": mechanism.objective(name).mean().item() for name in CONVENTIONS}
         for head in range(kernel.shape[1]):
             yield {
                 "epoch": view.moment.epoch,
@@ -25,8 +27,7 @@ def dualities(view: View) -> Iterator[Row]:
                 "head": head,
                 "objective": objective.item(),
                 "objective_std": deviation.item(),
-                "objective_paper": mechanism.objective("paper").mean().item(),
-                "objective_reference": mechanism.objective("reference").mean().item(),
+                **in_each,
                 **{name: of_head(getattr(found, name), head)[0] for name in found._fields},
                 "overlap_chance": of_head(chance, head)[0],
                 "convention": mechanism.convention,

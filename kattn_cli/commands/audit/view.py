@@ -39,6 +39,11 @@ class View:
         """What enters the attention of each layer, ``(B, N, C)`` each."""
         return self.model.attention_inputs(self.images)
 
+    @cached_property
+    def class_maps(self) -> dict[int, Tensor]:
+        """How much the class token takes of each patch, by layer; see the model's."""
+        return self.model.class_maps(self.images)
+
     def images_of(self, split: SplitName, count: int) -> Tensor:
         """The first ``count`` of a split, on the model's device."""
         chosen = self.moment.opened.data.splits[split].first(count).to(self.model.mean.device)

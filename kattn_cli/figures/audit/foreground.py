@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from kattn_cli.figures.lines import audit_caption, grey_line, mean_lines
-from kattn_cli.figures.style import Palette, legend_above, panels, save
+from kattn_cli.figures.style import Palette, legend_above, panels, save, side_by_side
 
 TITLES = {"membership": "membership", "class_attention": "class attention"}
 
@@ -32,7 +32,7 @@ def _panel(axes: Axes, rows: pd.DataFrame, palette: Palette) -> None:
     heads = rows.groupby(["label", "mechanism", "layer", "head"], as_index=False)["auc"].mean()
     labels = sorted(rows["label"].unique())
     for (label, mechanism), part in heads.groupby(["label", "mechanism"]):
-        place = part["layer"] + 0.6 * ((labels.index(label) + 0.5) / len(labels) - 0.5)
+        place = part["layer"] + side_by_side(labels.index(label), len(labels))
         colour = palette.line(str(mechanism), str(label))["color"]
         axes.plot(place, part["auc"], linestyle="none", marker=".", color=colour, alpha=0.6)
     grey_line(axes, rows.groupby("layer")["null_auc"].mean(), "null")
