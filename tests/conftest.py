@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
+
+from kattn_cli.kernels import choice
 
 torch.set_num_threads(1)
 
@@ -22,6 +25,14 @@ train: {epochs: 2, batch_size: 256, lr: 5e-3}
 def _seed() -> None:
     """Every test draws the same numbers, alone or among others."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(params=["plain", "fast"])
+def each_version(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """By torch's operations, then by kernels whatever the size."""
+    monkeypatch.setattr(choice, "SMALL", 0)
+    with choice.operators(request.param):
+        yield request.param
 
 
 @pytest.fixture

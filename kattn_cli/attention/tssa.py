@@ -15,14 +15,10 @@ from torch import Tensor, nn
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_heads
 from kattn_cli.attention.mechanism import AttentionMechanism, Card, refuse_longer
-from kattn_cli.kernels.tssa import (
-    Convention,
-    TokenStatistics,
-    causal_gains,
-    causal_tssa,
-    membership_and_shrinkage,
-    tssa,
-)
+from kattn_cli.kernels.causal_tssa import Convention, TokenStatistics, causal_gains, causal_tssa_plain
+from kattn_cli.kernels.causal_tssa_operator import causal_tssa
+from kattn_cli.kernels.tssa import membership_and_shrinkage
+from kattn_cli.kernels.tssa_operator import tssa
 
 
 class TokenStatisticsAttention(AttentionMechanism):
@@ -59,10 +55,12 @@ class TokenStatisticsAttention(AttentionMechanism):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
-        if self.position_bias is not None:
-            return self._causal(x, self._bias_of(x, mask), mask, None)[0]
         w = self.subspace_tokens(x)
-        return self.proj(join_heads(tssa(w, self.eta, self.normalize, mask)))
+        if self.position_bias is None:
+            out = tssa(w, self.eta, self.normalize, mask)
+        else:
+            out = causal_tssa(w, self.eta, self._bias_of(x, mask), self.normalize, self.convention, mask)
+        return self.proj(join_heads(out))
 
     def subspace_tokens(self, x: Tensor) -> Tensor:
         """``w = U x``: the tokens in each head's subspace, ``(B, H, N, d)``."""
@@ -104,15 +102,9 @@ class TokenStatisticsAttention(AttentionMechanism):
         before, past = (0, None) if state is None else state
         after = before + x.shape[1]
         refuse_longer(after, self.position_bias.shape[1])
-        out, past = self._causal(x, self.position_bias[None, :, before:after, None], None, past)
-        return out, (after, past)
-
-    def _causal(
-        self, x: Tensor, bias: Tensor, mask: Tensor | None, past: TokenStatistics | None
-    ) -> tuple[Tensor, TokenStatistics]:
-        w = self.subspace_tokens(x)
-        out, past = causal_tssa(w, self.eta, bias, self.normalize, self.convention, mask, past)
-        return self.proj(join_heads(out)), past
+        w, bias = self.subspace_tokens(x), self.position_bias[None, :, before:after, None]
+        out, past = causal_tssa_plain(w, self.eta, bias, self.normalize, self.convention, past=past)
+        return self.proj(join_heads(out)), (after, past)
 
     def _bias_of(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """The bias of each token's position among the tokens, ``(B or 1, H, N, 1)``."""

@@ -7,7 +7,10 @@ import torch
 from reference_vectors import check_forward_backward, fill, load, names
 
 from kattn_cli.attention.tssa import TokenStatisticsAttention
-from kattn_cli.kernels.tssa import causal_tssa, tssa
+from kattn_cli.kernels.causal_tssa_operator import causal_tssa
+from kattn_cli.kernels.tssa_operator import tssa
+
+pytestmark = pytest.mark.usefixtures("each_version")
 
 THEIRS = {
     "u.weight": "qkv.weight",
@@ -62,7 +65,7 @@ def test_conventions_are_the_same_at_the_start_and_differ_after_it() -> None:
 def test_first_token_of_the_causal_form_by_hand() -> None:
     """t = 1: every ŵ² is 1, Π = ½ for each of two heads, m = w² (but for 1e-8), so out = −w/2 / (1 + w²)."""
     w = torch.tensor([[[[2.0, 1.0]], [[3.0, -1.0]]]], dtype=torch.float64)
-    found, _ = causal_tssa(w, torch.ones(2, dtype=torch.float64), torch.zeros(1, 2, 1, 1, dtype=torch.float64))
+    found = causal_tssa(w, torch.ones(2, dtype=torch.float64), torch.zeros(1, 2, 1, 1, dtype=torch.float64))
     assert found.flatten().tolist() == pytest.approx([-1 / 5, -0.5 / 2, -1.5 / 10, 0.5 / 2], rel=1e-6)
 
 

@@ -1,0 +1,86 @@
+"""Compile the C sources beside this file for this machine, once, and load them.
+
+The library is kept in the user's cache folder, named after everything it depends on. Where there is no compiler, or
+it fails, :func:`available` is False, and operators compute with torch's operations.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+
+import torch
+
+SOURCES = Path(__file__).parent
+FLAGS = ("-O3", "-march=native", "-std=c11", "-fPIC", "-shared", "-fno-math-errno", "-fno-trapping-math")
+REASSOCIATE = ("-fassociative-math", "-fno-signed-zeros", "-freciprocal-math")
+"""Sums in any order, so that they vectorise; infinities and what is not a number are kept."""
+
+
+@torch.compiler.assume_constant_result
+def available() -> bool:
+    """Whether the kernels can be used; compiles them at the first call, about a second."""
+    return _library() is not None
+
+
+def function(name: str) -> ctypes._NamedFuncPointer:
+    """A function of the library.
+
+    Raises:
+        RuntimeError: if there is no library; ask :func:`available` first.
+    """
+    library = _library()
+    if library is None:
+        raise RuntimeError("the C kernels could not be compiled here")
+    return library[name]
+
+
+@cache
+def _library() -> ctypes.CDLL | None:
+    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        return None
+    try:
+        return ctypes.CDLL(str(_compiled(compiler)))
+    except (OSError, subprocess.SubprocessError) as error:
+        said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
+        warnings.warn(f"the C kernels could not be compiled, torch's operations are used: {said}", stacklevel=2)
+        return None
+
+
+def _compiled(compiler: str) -> Path:
+    command = [*compiler.split(), *FLAGS, *REASSOCIATE]
+    version = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, check=True).stdout
+    texts = [path.read_text(encoding="utf-8") for path in sorted(SOURCES.glob("*.[ch]"))]
+    name = hashlib.sha256("\0".join([*texts, *command, version, _processor()]).encode()).hexdigest()[:16]
+    path = _cache() / f"kernels-{name}.so"
+    if not path.exists():
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            fresh = Path(folder) / path.name
+            run = [*command, str(SOURCES / "kernels.c"), "-lm", "-o", str(fresh)]
+            subprocess.run(run, capture_output=True, text=True, check=True, timeout=300)
+            fresh.replace(path)
+    return path
+
+
+def _cache() -> Path:
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kattn"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _processor() -> str:
+    """What ``-march=native`` depends on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.platform() + platform.processor()
+    return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features"))}))

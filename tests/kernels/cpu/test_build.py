@@ -1,0 +1,55 @@
+"""The C kernels are compiled once, and where they cannot be, torch's operations take their place."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from kattn_cli.kernels import choice
+from kattn_cli.kernels.cpu import build
+
+needs_compiler = pytest.mark.skipif(not build.available(), reason="no C compiler here")
+
+
+@needs_compiler
+def test_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiler = os.environ.get("CC", "cc")
+    first = build._compiled(compiler)
+    before = first.stat().st_mtime_ns
+    assert build._compiled(compiler) == first
+    assert first.stat().st_mtime_ns == before
+    assert [path.name for path in (tmp_path / "kattn").iterdir()] == [first.name]
+
+
+def test_without_a_compiler_torch_computes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "_library", lambda: None)
+    assert not choice.kernel_for(torch.zeros(choice.SMALL))
+    with pytest.raises(RuntimeError, match="could not be compiled"):
+        build.function("tssa_norms_float")
+
+
+@needs_compiler
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script")
+def test_a_compiler_that_fails_is_told_once(tmp_path: Path) -> None:
+    broken = tmp_path / "cc"
+    broken.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "no such option" >&2\nexit 1\n')
+    broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
+    code = "from kattn_cli.kernels.cpu import build; print(build.available(), build.available())"
+    environment = {**os.environ, "CC": str(broken), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "False False\n"
+    assert done.stderr.count("torch's operations are used: no such option") == 1
+
+
+def test_small_tensors_are_left_to_torch() -> None:
+    assert not choice.kernel_for(torch.zeros(choice.SMALL - 1))
+    assert choice.kernel_for(torch.zeros(choice.SMALL)) == build.available()
+    with choice.operators("plain"):
+        assert not choice.kernel_for(torch.zeros(choice.SMALL))
