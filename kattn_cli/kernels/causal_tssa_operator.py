@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import register_flop_formula
 
 from kattn_cli.kernels.causal_tssa import CHUNK, Convention, bias_repeats, causal_tssa_plain
 from kattn_cli.kernels.choice import kernel_for
@@ -109,3 +110,15 @@ def _differentiate(ctx: Any, grad: Tensor | None, *_: Any) -> tuple[Any, ...]:
 
 
 causal_tssa_operator.register_autograd(_differentiate, setup_context=_keep)
+
+
+@register_flop_formula(torch.ops.kattn.causal_tssa)
+def _flops(w_shape: torch.Size, *_: Any, **__: Any) -> int:
+    """14 operations an entry, and the softmax over heads: 5 a token and head."""
+    return 14 * w_shape.numel() + 5 * w_shape[:3].numel()
+
+
+@register_flop_formula(torch.ops.kattn.causal_tssa_backward)
+def _backward_flops(grad_shape: torch.Size, *_: Any, **__: Any) -> int:
+    """53 operations an entry, of which 12 make the running sums again, and 12 a token and head."""
+    return 53 * grad_shape.numel() + 12 * grad_shape[:3].numel()

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.flop_counter import register_flop_formula
 
 from kattn_cli.kernels.choice import kernel_for, version
 from kattn_cli.kernels.masks import without_padding
@@ -95,3 +96,15 @@ def _differentiate(ctx: Any, grad: Tensor | None, *_: Any) -> tuple[Tensor | Non
 
 
 tssa_operator.register_autograd(_differentiate, setup_context=_keep)
+
+
+@register_flop_formula(torch.ops.kattn.tssa)
+def _flops(w_shape: torch.Size, *_: Any, **__: Any) -> int:
+    """12 operations an entry, and the softmax over heads: 5 a token and head."""
+    return 12 * w_shape.numel() + 5 * w_shape[:3].numel()
+
+
+@register_flop_formula(torch.ops.kattn.tssa_backward)
+def _backward_flops(grad_shape: torch.Size, *_: Any, **__: Any) -> int:
+    """20 operations an entry, and 9 a token and head."""
+    return 20 * grad_shape.numel() + 9 * grad_shape[:3].numel()
