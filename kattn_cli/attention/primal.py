@@ -20,16 +20,19 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import join_heads, split_heads, split_projections
+from kattn_cli.attention.heads import split_heads, split_projections
 from kattn_cli.attention.mechanism import AttentionMechanism, Card
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact
 from kattn_cli.kernels.primal import (
     Convention,
     cosine_features,
+    cosine_scores,
     exp_features,
+    joint_scores,
     ksvd_objective,
-    primal_scores,
+    ksvd_objective_of,
+    running_direction,
     running_mean,
     sampled_rows,
     sampled_tokens,
@@ -49,13 +52,17 @@ class RunningSums(NamedTuple):
 
 
 class Scores(NamedTuple):
-    """What the objective is made of: both sides' scores, both weights, and where the tokens are."""
+    """What the objective is made of: both sides' scores, both weights, and where the tokens are.
+
+    ``energy``: the sums of squares of e and r over the tokens of the module's own convention, if they came along.
+    """
 
     e: Tensor
     r: Tensor
     w_e: Tensor
     w_r: Tensor
     mask: Tensor | None
+    energy: Tensor | None
 
 
 class PrimalAttention(AttentionMechanism):
@@ -123,8 +130,16 @@ class PrimalAttention(AttentionMechanism):
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
-        phi_q, phi_k = self._features(x, mask)
-        return self._project(phi_q, phi_k, self._sampled(x, mask), mask)
+        q, k = self._inputs(x, mask)
+        rows = self._sampled(x, mask)
+        energy = None
+        if self.directions is None:
+            counted = None if self.convention == "reference" else mask
+            scores, energy = cosine_scores(q, k, rows, self.w_e, self.w_r, counted)
+        else:
+            scores = joint_scores(*self._map(q, k, mask)[:2], rows, self.w_e, self.w_r)
+        self._remember(scores, rows, mask, energy)
+        return self._project(scores, mask)
 
     def decode(self, x: Tensor, state: RunningSums | None = None) -> tuple[Tensor, RunningSums]:
         """Outputs for the next tokens ``(B, n, C)``; the state, of constant size, goes back in with those that follow.
@@ -142,13 +157,18 @@ class PrimalAttention(AttentionMechanism):
         mean_q, mean_k = ((total / counts).to(q.dtype) for total in (sum_q, sum_k))
         phi_q, phi_k, sums = self._map(mean_q, mean_k, before=None if state is None else state.log_phi_k)
         following = RunningSums(before + x.shape[1], sum_q[..., -1:, :].clone(), sum_k[..., -1:, :].clone(), sums)
-        return self._project(phi_q, phi_k, None, None), following
+        return self._project(joint_scores(phi_q, phi_k, None, self.w_e, self.w_r), None), following
 
-    def _features(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _inputs(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Queries and keys, ``(B, H, N, d)``; causal: their running means, or multiples that have the same features."""
         q, k = split_projections(self.qk(x), self.heads, 2)
         if self.causal:
-            q, k = running_mean(q, mask), running_mean(k, mask)
-        return self._map(q, k, mask)[:2]
+            so_far = running_direction if self.directions is None else running_mean
+            q, k = so_far(q, mask), so_far(k, mask)
+        return q, k
+
+    def _features(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
+        return self._map(*self._inputs(x, mask), mask)[:2]
 
     def _map(
         self, q: Tensor, k: Tensor, mask: Tensor | None = None, before: Tensor | None = None
@@ -168,14 +188,18 @@ class PrimalAttention(AttentionMechanism):
             rows = x.gather(1, sampled_tokens(mask, count)[..., None].expand(-1, -1, self.dim))
         return split_heads(rows, self.heads)
 
-    def _project(self, phi_q: Tensor, phi_k: Tensor, rows: Tensor | None, mask: Tensor | None) -> Tensor:
-        e, r = primal_scores(phi_q, rows, self.w_e), primal_scores(phi_k, rows, self.w_r)
+    def _remember(self, scores: Tensor, rows: Tensor | None, mask: Tensor | None, energy: Tensor | None) -> None:
         weights: tuple[Tensor, Tensor] = (self.w_e, self.w_r)
         if self.trace == "projected" and rows is not None:
             weights = (rows.mT @ self.w_e, rows.mT @ self.w_r)
-        self._last = Scores(e, r, *weights, mask)
-        out = self.concat(torch.cat((e, r), -1) if self.scores == "both" else e)
-        return self.proj(join_heads(without_padding(out, mask)))
+        self._last = Scores(scores[..., : self.s], scores[..., self.s :], *weights, mask, energy)
+
+    def _project(self, scores: Tensor, mask: Tensor | None) -> Tensor:
+        used = scores if self.scores == "both" else scores[..., : self.s]
+        out = self.concat(used.transpose(1, 2))  # (B, N, H, d)
+        if mask is not None:
+            out = out.masked_fill(~mask[..., None, None], 0)
+        return self.proj(out.flatten(2))
 
     def objective(self, convention: Convention | None = None) -> Tensor:
         """J of the last forward pass, one value a sample, ``(B,)``; by default in the module's own convention.
@@ -185,8 +209,11 @@ class PrimalAttention(AttentionMechanism):
         """
         if self._last is None:
             raise RuntimeError("primal: the objective is that of a forward pass, and there was none yet")
-        e, r, w_e, w_r, mask = self._last
-        return ksvd_objective(e, r, w_e, w_r, self.regulariser, convention or self.convention, mask)
+        convention = convention or self.convention
+        e, r, w_e, w_r, mask, energy = self._last
+        if energy is None or (mask is not None and convention != self.convention):
+            return ksvd_objective(e, r, w_e, w_r, self.regulariser, convention, mask)
+        return ksvd_objective_of(energy, e.shape[-2], w_e, w_r, self.regulariser, convention)
 
     def auxiliary_loss(self) -> Tensor:
         """``η J²`` of the last forward pass (eq. 10), mean over the batch; as reference may ask, ``η (mean J)²``."""

@@ -20,9 +20,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+import torch
 from torch import Tensor
 
+from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import token_counts, total, without_padding
+from kattn_cli.kernels.pursuit_operator import pays, pursuit_step
 from kattn_cli.kernels.softmax import softmax_attention, softmax_attention_naive
 
 Convention = Literal["paper", "reference", "textbook"]
@@ -115,7 +118,35 @@ def pap(
 ) -> Tensor:
     """``L`` of the last iteration, ``(B, H, N, d)``, for keys and values ``(B, H, N, d)``.
 
-    With ``q``, step 2 attends from the queries to the cleaned keys (RPC-AsymViT, Appendix E.10).
+    With ``q``, step 2 attends from the queries to the cleaned keys (RPC-AsymViT, Appendix E.10). No matrix of tokens
+    by tokens is formed, but by ``slow`` operators, by dropout and by a causal form with a mask.
     """
+    if version() == "slow" and not dropout:
+        return pap_naive(k, v, pursuit, q=q, mask=mask)
+    if pays(k):
+        return pap_fused(k, v, pursuit, q=q, mask=mask, dropout=dropout)
     (*_, (_, _, low_rank)) = pap_steps(k, v, pursuit, q=q, mask=mask, dropout=dropout)
+    return low_rank
+
+
+def pap_fused(
+    k: Tensor,
+    v: Tensor,
+    pursuit: Pursuit,
+    *,
+    q: Tensor | None = None,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """The same with one operator between two attentions, which keeps a byte an entry for the backward pass."""
+    tau = threshold(k, pursuit, mask)
+    low_rank, carried = None, None
+    signs = torch.is_grad_enabled() and (k.requires_grad or v.requires_grad or (q is not None and q.requires_grad))
+    for step in range(1, pursuit.iterations + 1):
+        last = step == pursuit.iterations
+        z, carried, _ = pursuit_step(k, low_rank, carried, tau, pursuit.sign, not last, signs)
+        low_rank = softmax_attention(
+            z if q is None else q, z, v, causal=pursuit.causal, mask=mask, dropout=dropout if last else 0.0
+        ).to(k.dtype)
+    assert low_rank is not None
     return low_rank

@@ -12,11 +12,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import token_counts, total, without_padding
-from kattn_cli.kernels.precision import exact, exact_dtype, full_precision
+from kattn_cli.kernels.precision import exact, exact_dtype, full_precision, without_autocast
+from kattn_cli.kernels.primal_operator import pays, primal_operator
 
 Convention = Literal["paper", "reference"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
+CHUNK = 32
+"""Tokens that a running sum takes at once, as a product with a triangle of ones."""
 
 
 def sampled_rows(length: int, count: int, convention: Convention) -> Tensor:
@@ -55,6 +59,27 @@ def primal_scores_naive(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Ten
 def primal_scores(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Tensor:
     """The same for all samples, heads and tokens at once."""
     return phi @ (weight if rows is None else rows.mT @ weight)
+
+
+def joint_scores(phi_q: Tensor, phi_k: Tensor, rows: Tensor | None, w_e: Tensor, w_r: Tensor) -> Tensor:
+    """``[e; r]``, ``(B, H, N, 2s)``, of both feature maps."""
+    return torch.cat((primal_scores(phi_q, rows, w_e), primal_scores(phi_k, rows, w_r)), -1)
+
+
+def cosine_scores(
+    q: Tensor, k: Tensor, rows: Tensor | None, w_e: Tensor, w_r: Tensor, mask: Tensor | None = None
+) -> tuple[Tensor, Tensor | None]:
+    """``[e; r]`` for the cosine feature map of ``q`` and ``k``, ``(B, H, N, d)``.
+
+    And, from the operator that makes no copy of these, the energies Σ e² and Σ r² over the tokens of ``mask``, or over
+    all, ``(B, H, 2s)``: what :func:`ksvd_objective_of` needs.
+    """
+    if not pays(q, w_e.shape[-1]):
+        return joint_scores(cosine_features(q), cosine_features(k), rows, w_e, w_r), None
+    weights = torch.cat((w_e, w_r), -1)
+    projections = weights[None] if rows is None else torch.einsum("bhnd,hns->bhds", rows, weights)
+    scores, energy, _ = primal_operator(q, k, projections.to(q.dtype), mask)
+    return scores, energy
 
 
 def cosine_features(z: Tensor) -> Tensor:
@@ -119,6 +144,27 @@ def running_mean(z: Tensor, mask: Tensor | None = None) -> Tensor:
     return (sums / token_counts(sums, mask, causal=True)).to(z.dtype)
 
 
+def running_direction(z: Tensor, mask: Tensor | None = None) -> Tensor:
+    """A positive multiple of :func:`running_mean`, for a feature map that leaves lengths out: the sum, if in range."""
+    if version() == "slow" or z.dtype == torch.float16:
+        return running_mean(z, mask)
+    return running_sum(without_padding(exact(z), mask)).to(z.dtype)
+
+
+def running_sum(z: Tensor) -> Tensor:
+    """The sum over the tokens up to each, ``(B, H, N, d)``, by products with a triangle of ones in chunks of tokens."""
+    samples, heads, tokens, _ = z.shape
+    chunks = -(-tokens // CHUNK)
+    if chunks == 1:
+        return z.cumsum(-2)
+    rows = F.pad(z.transpose(1, 2).flatten(2), (0, 0, 0, chunks * CHUNK - tokens)).unflatten(1, (chunks, CHUNK))
+    before = F.pad(rows.sum(2).cumsum(1)[:, :-1], (0, 0, 1, 0))
+    triangle = z.new_ones(CHUNK, CHUNK).tril().expand(samples * chunks, -1, -1)
+    with without_autocast(z.device):
+        sums = torch.baddbmm(before.flatten(0, 1)[:, None], triangle, rows.flatten(0, 1))
+    return sums.view(samples, chunks * CHUNK, heads, -1)[:, :tokens].transpose(1, 2)
+
+
 def ksvd_objective(
     e: Tensor,
     r: Tensor,
@@ -142,3 +188,13 @@ def ksvd_objective(
         return energy.sum(-1).mean((-2, -1)) / 2 - trace
     energy = without_padding(e.square() + r.square(), mask) * regulariser[:, None]
     return energy.sum((-2, -1)).mean(1) / 2 - trace
+
+
+def ksvd_objective_of(
+    energy: Tensor, tokens: int, w_e: Tensor, w_r: Tensor, regulariser: Tensor, convention: Convention
+) -> Tensor:
+    """The same J from the energies of ``tokens`` tokens, Σ e² and Σ r², ``(B, H, 2s)``."""
+    trace = (w_e * w_r).sum((-2, -1)).mean(-1)
+    weight = regulariser.square() / tokens if convention == "reference" else regulariser
+    both_sides = energy.unflatten(-1, (2, -1)).sum(-2)
+    return (both_sides * weight).sum(-1).mean(1) / 2 - trace

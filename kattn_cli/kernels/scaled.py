@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
@@ -40,6 +41,8 @@ def learned_scaled_values(
     """``(I − S) v`` for the parameter ``s``, ``(H, N_max, N_max)``; only the ``last`` rows where that is given."""
     n = v.shape[-2]
     first = 0 if last is None else n - last
+    if version() == "slow":
+        return _scaled_values(v, learned_scaling(s, n, causal=causal, mask=mask), first)
     rows = s[:, first:n, :n]
     rows = rows.tril(first) if causal else rows
     return v[..., first:, :] - rows @ without_padding(v, mask)
@@ -50,5 +53,12 @@ def symmetric_scaled_values(
 ) -> Tensor:
     """``(I − α A(k, k)) v`` without the N × N matrix; only the ``last`` rows where that is given."""
     first = 0 if last is None else v.shape[-2] - last
+    if version() == "slow":
+        return _scaled_values(v, symmetric_scaling(k, alpha, causal=causal, mask=mask), first)
     mean = softmax_attention(k[..., first:, :], k, v, causal=causal, mask=mask)
     return v[..., first:, :] - alpha.to(mean.dtype) * mean
+
+
+def _scaled_values(v: Tensor, scaling: Tensor, first: int) -> Tensor:
+    """The rows of ``(I − S) v`` from ``first`` on, with S in full."""
+    return v[..., first:, :] - (scaling.to(v.dtype) @ v)[..., first:, :]

@@ -10,6 +10,7 @@ import math
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import visible
 
 
@@ -34,8 +35,10 @@ def softmax_attention(
 ) -> Tensor:
     """PyTorch's fused attention: the same numbers without the N × N matrix. ``(B, H, N, d)`` throughout.
 
-    With ``causal``, queries fewer than the keys are the last ones.
+    With ``causal``, queries fewer than the keys are the last ones. The ``slow`` operator has no dropout.
     """
+    if version() == "slow" and not dropout:
+        return softmax_attention_naive(q, k, v, causal, mask)
     if mask is None and (not causal or q.shape[-2] == k.shape[-2]):
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=causal)
     allowed = visible(mask, causal, q.shape[-2], k.shape[-2], q.device)

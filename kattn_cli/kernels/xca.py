@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact, exact_dtype
 
@@ -36,4 +37,6 @@ def cross_covariance(q: Tensor, k: Tensor, temperature: Tensor, mask: Tensor | N
 
 def xca(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
     """The same numbers with the d × d product divided by the norms, instead of the N × d factors."""
+    if version() == "slow":
+        return xca_naive(q, k, v, temperature, mask)
     return v @ cross_covariance(q, k, temperature, mask).to(v.dtype).mT

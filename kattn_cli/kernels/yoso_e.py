@@ -13,10 +13,14 @@ from typing import Any, Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
+from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.precision import exact, full_precision
 
 Gradient = Literal["exact", "lower-bound"]
+BLOCK = 256
+"""Queries whose probabilities are held at once, where there are more than twice as many."""
 
 
 def collision_probability(cosines: Tensor, tau: int) -> Tensor:
@@ -50,16 +54,41 @@ class LowerBoundedCollision(torch.autograd.Function):
 @full_precision
 def yoso_matrix(q: Tensor, k: Tensor, tau: int, gradient: Gradient = "exact", mask: Tensor | None = None) -> Tensor:
     """Expected collisions: ``(B, H, N, d)`` twice to ``(B, H, N, N)``, in float32 or better, 0 at padded keys."""
-    cosines = exact(F.normalize(exact(q), dim=-1) @ F.normalize(exact(k), dim=-1).mT)
-    weights = collision_probability(cosines, tau) if gradient == "exact" else LowerBoundedCollision.apply(cosines, tau)
-    return weights if mask is None else weights.masked_fill(~mask[:, None, None, :], 0)
+    return _probabilities(_unit(q), _unit(k), tau, gradient, mask)
 
 
 @full_precision
 def yoso(q: Tensor, k: Tensor, v: Tensor, tau: int, gradient: Gradient = "exact", mask: Tensor | None = None) -> Tensor:
-    """Expected collisions times values, each token's output scaled to unit ℓ2 norm. ``(B, H, N, d)`` throughout."""
-    weights = yoso_matrix(q, k, tau, gradient, mask)
-    return F.normalize(weights @ v.to(weights.dtype), dim=-1).to(v.dtype)
+    """Expected collisions times values, each token's output scaled to unit ℓ2 norm. ``(B, H, N, d)`` throughout.
+
+    Of many queries only a block's probabilities are held at once, and computed again in the backward pass, so that
+    memory is linear in N.
+    """
+    q_hat, k_hat, values = _unit(q), _unit(k), exact(v)
+    if version() == "slow" or q.shape[-2] <= 2 * BLOCK:
+        sums = _probabilities(q_hat, k_hat, tau, gradient, mask) @ values
+    else:
+        blocks = [
+            checkpoint(_sums, some, k_hat, values, tau, gradient, mask, use_reentrant=False, preserve_rng_state=False)
+            for some in q_hat.split(BLOCK, -2)
+        ]
+        sums = torch.cat(blocks, -2)
+    return F.normalize(sums, dim=-1).to(v.dtype)
+
+
+def _unit(z: Tensor) -> Tensor:
+    return F.normalize(exact(z), dim=-1)
+
+
+def _sums(q: Tensor, k: Tensor, v: Tensor, tau: int, gradient: Gradient, mask: Tensor | None) -> Tensor:
+    return _probabilities(q, k, tau, gradient, mask) @ v
+
+
+def _probabilities(q: Tensor, k: Tensor, tau: int, gradient: Gradient, mask: Tensor | None) -> Tensor:
+    """Of unit vectors ``(B, H, n, d)`` and ``(B, H, N, d)``: ``(B, H, n, N)``, 0 at padded keys."""
+    cosines = q @ k.mT
+    weights = collision_probability(cosines, tau) if gradient == "exact" else LowerBoundedCollision.apply(cosines, tau)
+    return weights if mask is None else weights.masked_fill(~mask[:, None, None, :], 0)
 
 
 def yoso_naive(

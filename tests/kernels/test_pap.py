@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import get_args
 
 import pytest
+import torch
 from against_naive import SIZES, compare, draw, padding
+from torch import Tensor
 
+from kattn_cli.kernels import pap as module
+from kattn_cli.kernels.choice import operators
 from kattn_cli.kernels.pap import Convention, Pursuit, pap, pap_naive
 
 
@@ -36,3 +40,28 @@ def test_from_queries_equals_naive(convention: Convention) -> None:
         *(draw(2, 3, 17, 5) for _ in range(3)),
         mask=padding(17),
     )
+
+
+def test_slow_is_algorithm_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    k, v, q, mask = draw(2, 3, 7, 5), draw(2, 3, 7, 5), draw(2, 3, 7, 5), padding(7)
+    pursuit = Pursuit(3, 0.1, causal=True)
+    monkeypatch.setattr(module, "softmax_attention", None)
+    with operators("slow"):
+        assert pap(k, v, pursuit, q=q, mask=mask).equal(pap_naive(k, v, pursuit, q=q, mask=mask))
+
+
+def test_operators_take_over_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 2¹⁸ entries on, unless others are asked for."""
+    taken = []
+
+    def step(k: Tensor, *_: object) -> tuple[Tensor, Tensor, Tensor]:
+        taken.append(k.numel())
+        return k, k, k
+
+    monkeypatch.setattr(module, "pursuit_step", step)
+    for tokens, version in [(2**15 - 1, "fast"), (2**15, "fast"), (2**15, "plain")]:
+        k = torch.zeros(1, 1, tokens, 8, device="cpu")
+        monkeypatch.setattr(module, "softmax_attention", lambda q, k, v, **_: v)
+        with operators(version):
+            pap(k, k, Pursuit(2, 4.0))
+    assert taken == [2**18, 2**18]

@@ -7,14 +7,19 @@ import torch
 from against_naive import SIZES, compare, draw, padding
 from torch import Tensor
 
+from kattn_cli.kernels import primal as module
+from kattn_cli.kernels.choice import operators
 from kattn_cli.kernels.primal import (
     cosine_features,
     exp_features,
     exp_features_naive,
     ksvd_objective,
+    ksvd_objective_of,
     primal_scores,
     primal_scores_naive,
+    running_direction,
     running_mean,
+    running_sum,
     sampled_rows,
     sampled_tokens,
 )
@@ -106,6 +111,10 @@ def test_objective_equals_a_loop(convention: str) -> None:
         expected.append(sum(heads) / 3)
     found = ksvd_objective(e, r, w_e, w_r, regulariser, convention, mask)  # type: ignore[arg-type]
     torch.testing.assert_close(found, torch.stack(expected), rtol=1e-9, atol=1e-9)  # type: ignore[arg-type]
+    counted = e.new_ones(2, 7) if convention == "reference" else mask.double()
+    energy = (torch.cat((e, r), -1).square() * counted[:, None, :, None]).sum(-2)
+    same = ksvd_objective_of(energy, 7, w_e, w_r, regulariser, convention)  # type: ignore[arg-type]
+    torch.testing.assert_close(same, found, rtol=1e-9, atol=1e-9)
 
 
 def test_rows_are_sampled_among_the_tokens() -> None:
@@ -114,3 +123,22 @@ def test_rows_are_sampled_among_the_tokens() -> None:
     for b in range(2):
         there = mask[b].nonzero()[:, 0]
         assert found[b].tolist() == there[sampled_rows(len(there), 9, "paper")].tolist()
+
+
+@pytest.mark.parametrize("tokens", [1, 7, 32, 33, 64, 63, 4097])
+def test_running_sum_is_the_cumulative_sum(tokens: int) -> None:
+    compare(lambda z, mask: running_sum(z), lambda z, mask: z.cumsum(-2), draw(2, 3, tokens, 2), mask=None)
+
+
+def test_running_direction_is_a_multiple_of_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum; the mean itself by slow operators, and in float16, whose range a sum leaves."""
+    z, mask = draw(2, 3, 63, 5), padding(63)
+    torch.testing.assert_close(
+        cosine_features(running_direction(z, mask)), cosine_features(running_mean(z, mask)), rtol=1e-9, atol=1e-9
+    )
+    torch.testing.assert_close(running_direction(z)[:, :, 9], 10 * running_mean(z)[:, :, 9])
+    large = torch.full((1, 1, 63, 2), 3e4, dtype=torch.float16)
+    assert torch.equal(running_direction(large), large)
+    monkeypatch.setattr(module, "running_sum", None)
+    with operators("slow"):
+        assert torch.equal(running_direction(z, mask), running_mean(z, mask))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from against_naive import SIZES, compare, draw, padding
+import torch
+from against_naive import SIZES, TOLERANCE, compare, draw, padding
 from torch import Tensor
 
+from kattn_cli.kernels import scaled
+from kattn_cli.kernels.choice import operators
 from kattn_cli.kernels.scaled import (
     learned_scaled_values,
     learned_scaling,
@@ -48,3 +53,18 @@ def test_matrix(size: tuple[int, ...], causal: bool, masked: bool) -> None:
     s = draw(size[1], longest, longest)
     mask = padding(size[2]) if masked else None
     compare(fast, slow, draw(*size), draw(*size), draw(*size), s, mask=mask)
+
+
+@each_form
+@pytest.mark.parametrize("last", [None, 3])
+def test_slow_forms_the_matrix(causal: bool, masked: bool, last: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same values, and none by fused attention."""
+    k, v, alpha, s = draw(2, 3, 7, 5), draw(2, 3, 7, 5), draw(1), draw(3, 9, 9)
+    mask = padding(7) if masked else None
+    options: Any = {"causal": causal, "mask": mask, "last": last}
+    expected = symmetric_scaled_values(k, v, alpha, **options), learned_scaled_values(v, s, **options)
+    monkeypatch.setattr(scaled, "softmax_attention", None)
+    with operators("slow"):
+        found = symmetric_scaled_values(k, v, alpha, **options), learned_scaled_values(v, s, **options)
+    torch.testing.assert_close(found, expected, rtol=TOLERANCE, atol=TOLERANCE)
+    assert found[0].shape[-2] == (last or 7)

@@ -6,6 +6,8 @@ import pytest
 import torch
 from against_naive import SIZES, compare, draw, padding
 
+from kattn_cli.kernels import softmax
+from kattn_cli.kernels.choice import operators
 from kattn_cli.kernels.masks import visible
 from kattn_cli.kernels.softmax import softmax_attention, softmax_attention_naive
 
@@ -39,3 +41,15 @@ def test_what_is_visible() -> None:
     causal = visible(mask, True, 2, 3, mask.device)
     assert causal is not None
     assert causal[:, 0].int().tolist() == [[[0, 1, 0], [0, 1, 1]], [[0, 1, 0], [0, 0, 1]]]
+
+
+def test_slow_is_the_equation_but_with_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
+    q, k, v = draw(3, 2, 3, 7, 5).unbind(0)
+    mask = padding(7)
+    dropped = torch.zeros_like(q)
+    expected = softmax_attention_naive(q, k, v, True, mask)
+    monkeypatch.setattr(softmax.F, "scaled_dot_product_attention", lambda *_, **__: dropped)
+    with operators("slow"):
+        assert torch.equal(softmax_attention(q, k, v, causal=True, mask=mask), expected)
+        assert softmax_attention(q, k, v, dropout=0.5) is dropped
+    assert softmax_attention(q, k, v) is dropped

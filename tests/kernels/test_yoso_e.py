@@ -7,7 +7,10 @@ import math
 import pytest
 import torch
 from against_naive import compare, draw, padding
+from torch import Tensor
 
+from kattn_cli.kernels import yoso_e
+from kattn_cli.kernels.choice import operators
 from kattn_cli.kernels.yoso_e import Gradient, collision_probability, yoso, yoso_matrix, yoso_naive
 
 
@@ -61,3 +64,62 @@ def test_finite_where_a_query_meets_its_key(gradient: Gradient, dtype: torch.dty
     assert out.isfinite().all()
     assert grad.isfinite().all()
     assert grad.abs().max() < 100
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yoso_e, "BLOCK", 3)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [(2, 3, 7, 5), (2, 2, 16, 5)])
+@pytest.mark.parametrize("gradient", ["exact", "lower-bound"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_in_blocks(size: tuple[int, ...], gradient: Gradient, masked: bool) -> None:
+    compare(
+        lambda q, k, v, mask: yoso(q, k, v, 8, gradient, mask),
+        lambda q, k, v, mask: yoso_naive(q, k, v, 8, gradient, mask),
+        *(draw(*size) for _ in range(3)),
+        mask=padding(size[2]) if masked else None,
+    )
+
+
+def test_thousands_of_tokens() -> None:
+    """4,097 of them in 17 blocks, and in one."""
+
+    def at_once(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        with operators("slow"):
+            return yoso(q, k, v, 8, "lower-bound")
+
+    inputs = [draw(1, 1, 4097, 2) for _ in range(3)]
+    compare(lambda q, k, v, mask: yoso(q, k, v, 8, "lower-bound"), at_once, *inputs, mask=None)
+
+
+def test_keeps_no_matrix_of_tokens_by_tokens() -> None:
+    sizes = {}
+    for version in ("fast", "slow"):
+        kept: list[int] = []
+
+        def note(z: Tensor, kept: list[int] = kept) -> Tensor:
+            kept.append(z.numel())
+            return z
+
+        q, k, v = (draw(1, 2, 700, 4).requires_grad_() for _ in range(3))
+        with operators(version), torch.autograd.graph.saved_tensors_hooks(note, lambda z: z):
+            yoso(q, k, v, 8)
+        sizes[version] = max(kept)
+    assert sizes == {"fast": 700 * 2 * 4, "slow": 700 * 2 * 700}
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_compiles_into_one_graph() -> None:
+    compiled = torch.compile(yoso, fullgraph=True, backend="aot_eager")
+    inputs = [draw(2, 3, 7, 5) for _ in range(3)]
+    compare(lambda q, k, v, mask: compiled(q, k, v, 8), lambda q, k, v, mask: yoso(q, k, v, 8), *inputs, mask=None)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_on_the_meta_device() -> None:
+    q = torch.empty(2, 3, 7, 5, device="meta", requires_grad=True)
+    (grad,) = torch.autograd.grad(yoso(q, q, q, 8).sum(), q)
+    assert grad.shape == q.shape
