@@ -1,6 +1,11 @@
 """Floating-point operations of the pieces that mechanisms are made of, forward pass, one sample.
 
 A multiply-add counts as two, every other arithmetic operation, comparison and exponential as one.
+
+What the mathematics asks for is counted, whichever version of an operator computes it: a kernel that computes
+something twice, or skips the half that a causal mask hides, counts the same. Where tokens meet in blocks, whole blocks
+count, and a sort counts its comparisons. Left out is what calculates nothing: memory moves (copies, transpositions,
+concatenation, gathering, padding), masks, indices and positions, random draws, and changes of precision.
 """
 
 from __future__ import annotations

@@ -42,7 +42,14 @@ class SoftmaxAttention(QKVAttention):
         self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         state = extend(state, k, v)
-        return self.proj(join_heads(softmax_attention(q, *state, causal=True))), state
+        several = x.shape[1] > 1  # a single token sees all there are, which needs no mask
+        return self.proj(join_heads(softmax_attention(q, *state, causal=several))), state
+
+    def remember(self, x: Tensor, state: KeyValueCache | None = None) -> KeyValueCache:
+        """The cache with tokens ``(B, n, C)`` behind it whose outputs nobody wants: linear in n, as those are not."""
+        self.require_causal()
+        _, k, v = split_projections(self.qkv(x), self.heads, 3)
+        return extend(state, k, v)
 
     def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values, ``(B, H, N, d)`` each."""

@@ -49,7 +49,14 @@ class SymmetricAttention(AttentionMechanism):
         self.require_causal()
         k, v = split_projections(self.kv(x), self.heads, 2)
         state = extend(state, k, v)
-        return self.proj(join_heads(softmax_attention(k, *state, causal=True))), state
+        several = x.shape[1] > 1  # a single token sees all there are, which needs no mask
+        return self.proj(join_heads(softmax_attention(k, *state, causal=several))), state
+
+    def remember(self, x: Tensor, state: KeyValueCache | None = None) -> KeyValueCache:
+        """The cache with tokens ``(B, n, C)`` behind it whose outputs nobody wants: linear in n, as those are not."""
+        self.require_causal()
+        k, v = split_projections(self.kv(x), self.heads, 2)
+        return extend(state, k, v)
 
     def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Keys, which are the queries too, and values, ``(B, H, N, d)`` each."""
