@@ -1,5 +1,6 @@
 # make demo: environment, five mechanisms trained, attacked and analysed on real images, table and figures
 # make test: lint, types, tests
+# make gpu: on a machine with a GPU, in under eight minutes: the tests of its kernels, their benchmark, costs over N
 # An exact set-up:  make demo CONSTRAINTS=constraints.txt
 
 PYTHON ?= python3
@@ -9,7 +10,11 @@ BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check $(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 KATTN = $(BIN)/kattn
 
-.PHONY: demo test lint types check install constraints clean
+GPU_RESULTS ?= results/gpu
+GPU_KATTN ?= $(PYTHON) -m kattn_cli
+GPU_SIZES = --n 1024 --n 2048 --n 4096 --n 8192 --n 16384 --n 32768 --limit 2 --device cuda --dtype bfloat16
+
+.PHONY: demo test gpu lint types check install constraints clean
 
 demo: $(VENV)/.installed
 	$(KATTN) train quickstart --seed 0 --seed 1 --seed 2 --jobs 2 --results results/demo
@@ -19,6 +24,12 @@ demo: $(VENV)/.installed
 	@echo "Next: kattn attack --help, kattn complexity, or a recipe of your own (README)."
 
 test: $(VENV)/.installed-test lint types check
+
+gpu:
+	-$(PYTHON) -m pytest -m gpu tests/kernels
+	$(GPU_KATTN) benchmark --device cuda --results $(GPU_RESULTS)
+	$(GPU_KATTN) complexity $(GPU_SIZES) --dim 384 --heads 8 --operators fast --seconds 0.1 --results $(GPU_RESULTS)
+	$(GPU_KATTN) complexity $(GPU_SIZES) --dim 768 --heads 12 --causal yes --attention tssa --seconds 0.1 --results $(GPU_RESULTS)
 
 lint:
 	$(BIN)/ruff check .

@@ -10,11 +10,19 @@ from typing import Annotated
 import typer
 
 import kattn_cli
-from kattn_cli import cli_attack, cli_audit, cli_eval, cli_kernel_pca, cli_plot, cli_spectrum
+from kattn_cli import (
+    cli_attack,
+    cli_audit,
+    cli_benchmark,
+    cli_complexity,
+    cli_eval,
+    cli_kernel_pca,
+    cli_plot,
+    cli_spectrum,
+)
 from kattn_cli.cli_data import data_app
 from kattn_cli.cli_options import (
     DeviceOption,
-    DType,
     Kind,
     QuietOption,
     ResultsOption,
@@ -105,65 +113,11 @@ def train(
 app.command("eval", epilog=cli_eval.EXAMPLE)(cli_eval.evaluate)
 app.command("attack", epilog=cli_attack.EXAMPLE)(cli_attack.attack)
 app.command("audit", epilog=cli_audit.EXAMPLE)(cli_audit.audit)
+app.command("benchmark", epilog=cli_benchmark.EXAMPLE)(cli_benchmark.benchmark)
+app.command("complexity", epilog=cli_complexity.EXAMPLE)(cli_complexity.complexity)
 app.command("kernel-pca", epilog=cli_kernel_pca.EXAMPLE)(cli_kernel_pca.kernel_pca)
 app.command("spectrum", epilog=cli_spectrum.EXAMPLE)(cli_spectrum.spectrum)
 app.command("plot", epilog=cli_plot.EXAMPLE)(cli_plot.plot)
-
-
-@app.command(epilog="Example:  kattn complexity --attention softmax --attention performer --n 256 --n 1024")
-def complexity(
-    recipes: Annotated[
-        list[str] | None,
-        typer.Argument(help="Recipes whose mechanisms to measure. [default: those of the papers]", show_default=False),
-    ] = None,
-    attention: Annotated[
-        list[str] | None,
-        typer.Option(help="A mechanism, with its defaults; repeat. By name, or my_file.py:MyAttention."),
-    ] = None,
-    n: Annotated[
-        list[int] | None,
-        typer.Option(min=1, help="A number of tokens; repeat. [default: 64 to 2,048 by doubling]"),
-    ] = None,
-    dim: Annotated[int, typer.Option(min=1, help="Width C.")] = 192,
-    heads: Annotated[int, typer.Option(min=1, help="Heads.")] = 3,
-    batch: Annotated[int, typer.Option(min=1, help="Batch size.")] = 1,
-    dtype: Annotated[DType, typer.Option(help="Precision.")] = DType.float32,
-    seconds: Annotated[float, typer.Option(min=0.01, help="Repeat each measurement for at least so long.")] = 0.3,
-    memory: Annotated[
-        float | None,
-        typer.Option(min=0.001, help="GiB a measurement may take on a CPU. [default: what is free]"),
-    ] = None,
-    device: DeviceOption = "auto",
-    results: ResultsOption = Path("results"),
-    quiet: QuietOption = False,
-) -> None:
-    """Time, peak memory and operations of each mechanism as N grows."""
-    if dim % heads:
-        raise KattnError(f"--heads {heads} does not divide --dim {dim}")
-    for variable, level in (("KINETO_LOG_LEVEL", "99"), ("TORCH_CPP_LOG_LEVEL", "ERROR")):
-        os.environ.setdefault(variable, level)  # read when torch is imported; else its profiler chatters
-    where = start(quiet, device)
-    import pandas as pd
-    import torch
-
-    from kattn_cli.commands.complexity import Grid, measure_complexity
-    from kattn_cli.console import console
-    from kattn_cli.figures.complexity import draw_complexity, exponents
-
-    lengths = tuple(sorted(set(n or [2**k for k in range(6, 12)])))
-    grid = Grid(lengths, dim, heads, batch, getattr(torch, dtype.value))
-    limit = int(memory * 2**30) if memory else None
-    with stoppable(f"what was measured so far is under {results / 'complexity'}/"):
-        path = measure_complexity(
-            recipes or [], attention or [], grid, results=results, device=where, seconds=seconds, limit=limit
-        )
-    costs = pd.read_csv(path)
-    fitted = exponents(costs)
-    fitted.to_csv(path.with_name(f"{path.stem}.exponents.csv"), index=False)
-    console.print(fitted.round(2).to_string(index=False))
-    console.print(path)
-    if len(lengths) > 1:
-        console.print(draw_complexity(costs, path.parent, path.stem))
 
 
 @app.command(epilog="Example:  kattn throughput quickstart/softmax train.batch_size=256")

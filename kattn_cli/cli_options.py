@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import os
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
@@ -91,6 +93,13 @@ def start(quiet: bool, device: str) -> torch.device:
 
     console.quiet = quiet
     return resolve_device(device)
+
+
+def silence_profiler() -> None:
+    """Before torch is imported, which reads this then: else its profiler and its build tools chatter."""
+    for variable, level in (("KINETO_LOG_LEVEL", "99"), ("TORCH_CPP_LOG_LEVEL", "ERROR")):
+        os.environ.setdefault(variable, level)
+    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
 
 
 def chosen_runs(results: Path, references: list[str] | None, quiet: bool) -> list[Run]:

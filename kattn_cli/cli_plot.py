@@ -25,8 +25,8 @@ def plot(
         list[str] | None,
         typer.Argument(
             metavar="RUN|TABLE.csv",
-            help="Runs: folders, or names under the results folder. Tables of kattn complexity or kernel-pca. "
-            "[default: the newest run]",
+            help="Runs: folders, or names under the results folder. Tables of kattn complexity, benchmark or "
+            "kernel-pca. [default: the newest run]",
             show_default=False,
         ),
     ] = None,
@@ -54,8 +54,8 @@ def plot(
 
     console.quiet = quiet
     use(style.value, [one.value for one in formats or (FigureFormat.pdf, FigureFormat.png)])
-    for path in tables:
-        console.print(plot_table(path, output))
+    for picture in (picture for path in tables for picture in plot_table(path, output)):
+        console.print(picture)
     if chosen:
         folder = output or figures_folder(results, chosen)
         for picture in plot_runs(chosen, folder, paper.value if paper else None):

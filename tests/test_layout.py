@@ -44,7 +44,7 @@ WITHOUT_TORCH = [
     "whole_file",
 ]
 WITHOUT_TORCH += ["figures", "claims", "cli", "cli_attack", "cli_audit", "cli_data", "cli_eval", "cli_kernel_pca"]
-WITHOUT_TORCH += ["cli_options", "cli_plot", "cli_spectrum"]
+WITHOUT_TORCH += ["cli_benchmark", "cli_complexity", "cli_options", "cli_plot", "cli_spectrum"]
 
 
 def files(room: str) -> list[Path]:

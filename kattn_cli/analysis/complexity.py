@@ -1,28 +1,31 @@
-"""What one call of a mechanism costs: time, memory, operations."""
+"""What one call of a mechanism costs: time and memory."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import nn
-from torch.utils.benchmark import Timer
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.benchmark import Measurement, Timer
 
-from kattn_cli.analysis.memory import bounded_memory, peak_memory
+from kattn_cli.analysis.memory import bounded_memory, is_out_of_memory, peak_memory
 
 Pass = Literal["forward", "forward+backward"]
 PASSES: tuple[Pass, ...] = ("forward", "forward+backward")
+REPEATS = 3
+"""As often a call is timed at least, however long it takes."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Median and interquartile range of repeated calls, and the peak memory of one."""
+    """Median and interquartile range over ``repeats`` of a call, and the peak memory of one."""
 
     milliseconds: float
     spread: float
+    repeats: int
     peak_mib: float
 
 
@@ -30,24 +33,56 @@ class OutOfMemory(Exception):
     """The device could not hold what the call needs."""
 
 
-def measure(module: nn.Module, x: torch.Tensor, what: Pass, seconds: float, limit: int | None = None) -> Cost:
-    """The cost of ``module(x)``; calls are repeated for at least ``seconds``.
+class TooSlow(Exception):
+    """The first call took longer than was allowed."""
+
+
+def measure(
+    module: nn.Module,
+    x: torch.Tensor,
+    what: Pass,
+    seconds: float,
+    limit: int | None = None,
+    longest: float | None = None,
+) -> Cost:
+    """The cost of ``module(x)``; calls are repeated for at least ``seconds``, and at least :data:`REPEATS` times.
+
+    A GPU has finished before a time is taken. Peak memory is what a call takes above the module and ``x``. Calls of a
+    few microseconds are timed in blocks, and a repeat is then a block.
+
+    Args:
+        limit: bytes a call may take on a CPU; by default what is free.
+        longest: seconds that the first call may take, which is not interrupted.
 
     Raises:
         OutOfMemory: if the device refuses the memory, or the call needs more than ``limit`` bytes.
+        TooSlow: if the first call takes longer than ``longest``.
     """
-    call = _call(module, x, what)
+    call, took = _call(module, x, what), list[float]()
+
+    def clocked() -> None:
+        started = time.perf_counter()
+        call()
+        if x.device.type == "cuda":
+            torch.cuda.synchronize(x.device)
+        took.append(time.perf_counter() - started)
+
     try:
         with bounded_memory(x.device, limit):
-            call()
-            peak = peak_memory(call, x.device)
+            clocked()
+            if longest is not None and took[0] > longest:
+                raise TooSlow
+            peak = peak_memory(clocked, x.device)
             timer = Timer("call()", globals={"call": call}, num_threads=torch.get_num_threads())
-            timing = timer.blocked_autorange(min_run_time=seconds)
+            timings = [timer.blocked_autorange(min_run_time=max(seconds, (REPEATS - 0.5) * took[1]))]
+            while sum(len(one.times) for one in timings) < REPEATS:
+                timings.append(timer.blocked_autorange(min_run_time=seconds))
+            (timing,) = Measurement.merge(timings)
     except (MemoryError, RuntimeError) as error:
-        if isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+        if is_out_of_memory(error):
             raise OutOfMemory from None
         raise
-    return Cost(1e3 * timing.median, 1e3 * timing.iqr, peak)
+    return Cost(1e3 * timing.median, 1e3 * timing.iqr, len(timing.times), peak)
 
 
 def _call(module: nn.Module, x: torch.Tensor, what: Pass) -> Callable[[], object]:
@@ -66,16 +101,3 @@ def _call(module: nn.Module, x: torch.Tensor, what: Pass) -> Callable[[], object
         torch.autograd.grad(module(inputs), [inputs, *module.parameters()], cotangent, allow_unused=True)
 
     return forward_backward
-
-
-def forward_flops(module: nn.Module, n: int, dim: int) -> tuple[int, str]:
-    """Operations of a forward pass for one sample of ``n`` tokens, and how they were counted.
-
-    By the mechanism's own ``flops(n)`` (``formula``); else by torch's counter, which sees matrix products only.
-    """
-    if hasattr(module, "flops"):
-        return int(module.flops(n)), "formula"  # type: ignore[operator]
-    like = next(module.parameters(), torch.zeros(()))
-    with FlopCounterMode(display=False) as counter, torch.no_grad():
-        module(torch.zeros(1, n, dim, device=like.device, dtype=like.dtype))
-    return int(counter.get_total_flops()), "matrix products only"

@@ -65,6 +65,11 @@ def bounded_memory(device: torch.device, limit: int | None = None) -> Iterator[N
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether the device, or the bound set on it, refused memory."""
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
 def _address_space_pages() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0])
 

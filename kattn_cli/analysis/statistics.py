@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,12 +49,28 @@ def expected_calibration_error(
     return float(np.abs(gap).sum() / len(labels))
 
 
-def power_law_exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
-    """The slope of ``log value`` over ``log size`` by least squares; nan for fewer than two points."""
-    if len(sizes) < 2:
-        return math.nan
-    slope, _ = np.polyfit(np.log(sizes), np.log(values), 1)
-    return float(slope)
+class Exponent(NamedTuple):
+    """The slope of ``log value`` over ``log size`` and its interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def power_law(sizes: Sequence[float], values: Sequence[float], level: float = 0.95) -> Exponent:
+    """The exponent of ``value ∝ sizeᵃ`` by least squares of the logarithms, with its Student-t interval.
+
+    All nan for fewer than two sizes, or where a value is not above 0; nan for the interval of two.
+    """
+    x, y = (np.asarray(one, dtype=float) for one in (sizes, values))
+    if len(np.unique(x)) < 2 or not (y > 0).all():
+        return Exponent(math.nan, math.nan, math.nan)
+    if len(x) < 3:
+        slope = float(np.polyfit(np.log(x), np.log(y), 1)[0])
+        return Exponent(slope, math.nan, math.nan)
+    line, covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
+    half = float(stdtrit(len(x) - 2, (1 + level) / 2) * math.sqrt(covariance[0, 0]))
+    return Exponent(float(line[0]), float(line[0]) - half, float(line[0]) + half)
 
 
 def aupr(positives: NDArray[np.floating], negatives: NDArray[np.floating]) -> float:

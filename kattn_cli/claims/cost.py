@@ -18,6 +18,7 @@ def scaling(attention: str, evidence: Evidence) -> list[Finding]:
         return []
     fitted = exponents(evidence.costs)
     fitted = fitted[fitted["pass"] == DRAWN_PASS].set_index("attention")
+    fitted = fitted[~fitted.index.duplicated()]
     if attention not in fitted.index:
         return []
     row = fitted.loc[attention]

@@ -1,4 +1,4 @@
-"""The tables that belong to no run: of ``kattn complexity`` and ``kattn kernel-pca``."""
+"""The tables that belong to no run: of costs, of the benchmark, and of kernel PCA."""
 
 from __future__ import annotations
 
@@ -9,15 +9,28 @@ import pandas as pd
 
 from kattn_cli.errors import RunError
 
-Kind = Literal["complexity", "kernel-pca"]
+Kind = Literal["complexity", "models", "decoding", "benchmark", "kernel-pca"]
 COLUMNS: dict[Kind, set[str]] = {
+    "models": {
+        "model",
+        "attention",
+        "version",
+        "pass",
+        "n",
+        "milliseconds_per_sample",
+        "peak_mib",
+        "held_mib",
+        "status",
+    },
+    "decoding": {"attention", "context", "milliseconds", "ratio", "state_mib", "peak_mib", "status"},
     "complexity": {"attention", "pass", "n", "milliseconds", "peak_mib", "status"},
+    "benchmark": {"item", "quantity", "ours", "against", "value", "bound"},
     "kernel-pca": {"task", "solver", "round", "seconds", "accuracy"},
 }
 
 
 def read_cost_table(path: Path) -> tuple[Kind, pd.DataFrame]:
-    """A table and which command wrote it, told by its columns.
+    """A table and what it is of, told by its columns.
 
     Raises:
         RunError: if it cannot be read, is none of these, or has no row.
@@ -34,6 +47,6 @@ def read_cost_table(path: Path) -> tuple[Kind, pd.DataFrame]:
                 raise RunError(f"{path}: has no rows")
             return kind, table
     raise RunError(
-        f"{path}: is no table of kattn complexity or kattn kernel-pca; those of a run are read by the run's folder or "
-        "name"
+        f"{path}: is no table of kattn complexity, benchmark or kernel-pca; those of a run are read by the run's "
+        "folder or name"
     )

@@ -8,19 +8,30 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.commands.comparison import print_comparison
-from kattn_cli.commands.cost_tables import read_cost_table
+from kattn_cli.commands.cost_tables import Kind, read_cost_table
 from kattn_cli.errors import RunError
 from kattn_cli.figures.audit import draw_audit
-from kattn_cli.figures.complexity import DRAWN_PASS, draw_complexity
+from kattn_cli.figures.benchmark import draw_benchmark
+from kattn_cli.figures.complexity import draw_all
 from kattn_cli.figures.corruptions import corruption_frame, draw_corruptions
 from kattn_cli.figures.curves import draw_curves
+from kattn_cli.figures.decoding import draw_decoding
 from kattn_cli.figures.effective_rank import draw_effective_rank, draw_spectrum_epochs
 from kattn_cli.figures.frames import attack_frame, frame, shared_epochs
 from kattn_cli.figures.kernel_pca import draw_kernel_pca
+from kattn_cli.figures.model_costs import draw_model_costs
 from kattn_cli.figures.paper_tables import markdown, paper_tables
 from kattn_cli.figures.robustness import draw_robustness
 from kattn_cli.figures.spectrum import draw_spectrum
 from kattn_cli.results import Run, write_text
+
+SINGLE: dict[Kind, Callable[[pd.DataFrame, Path, str], Path]] = {
+    "kernel-pca": draw_kernel_pca,
+    "models": draw_model_costs,
+    "decoding": draw_decoding,
+    "benchmark": draw_benchmark,
+}
+"""Tables that make one figure."""
 
 
 def plot_runs(runs: Sequence[Run], folder: Path, paper: str | None = None) -> list[Path]:
@@ -56,19 +67,19 @@ def draw_spectra(runs: Sequence[Run], folder: Path) -> list[Path]:
     return pictures
 
 
-def plot_table(path: Path, folder: Path | None = None) -> Path:
-    """Draw one table of ``kattn complexity`` or ``kattn kernel-pca``, under its own name, beside it or into ``folder``.
+def plot_table(path: Path, folder: Path | None = None) -> list[Path]:
+    """Draw a table that belongs to no run, under its own name, beside it or into ``folder``.
 
     Raises:
         RunError: if it cannot be read, is none of these, or has no row to draw.
     """
     kind, table = read_cost_table(path)
     where = folder or path.parent
-    if kind == "kernel-pca":
-        return draw_kernel_pca(table, where, path.stem)
-    if not ((table["status"] == "ok") & (table["pass"] == DRAWN_PASS)).any():
-        raise RunError(f"{path}: has no measurement of {DRAWN_PASS} that went well, so there is nothing to draw")
-    return draw_complexity(table, where, path.stem)
+    if kind != "complexity":
+        return [SINGLE[kind](table, where, path.stem)]
+    if not (table["status"] == "ok").any():
+        raise RunError(f"{path}: has no measurement that went well, so there is nothing to draw")
+    return draw_all(table, where, path.stem)
 
 
 def _paper(runs: Sequence[Run], folder: Path, paper: str) -> list[Path]:

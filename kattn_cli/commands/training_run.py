@@ -22,6 +22,7 @@ from kattn_cli.console import console
 from kattn_cli.data import ImageData
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, Stopped
+from kattn_cli.kernels.choice import version
 from kattn_cli.models import Classifier
 from kattn_cli.models.initial import initialise_from
 from kattn_cli.models.pretrained import load_pretrained
@@ -79,7 +80,7 @@ def train_one(job: Job, bar: RichProgress, world: World | None = None) -> Run:
 
 def _train_held(job: Job, run: Run, bar: RichProgress, world: World) -> Run:
     recipe = job.recipe
-    run.begin(threads=torch.get_num_threads(), processes=world.size)
+    run.begin(threads=torch.get_num_threads(), processes=world.size, operators=version())
     task = bar.add_task(f"{recipe.name}/{recipe.seed}", total=None, count="", note="")
     try:
         trainer = _trainer(job, run, bar, task, world)

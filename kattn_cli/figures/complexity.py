@@ -1,51 +1,137 @@
-"""Time and memory over the number of tokens, log-log."""
+"""Time and memory over the number of tokens, and over the width; log-log (after Figures 1, 6, 7 and 8 of ToST)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from kattn_cli.analysis.statistics import power_law_exponent
+from kattn_cli.figures.complexity_frame import QUANTITIES, SETTING, completed, exponents, options_lines, varying, words
 from kattn_cli.figures.style import Palette, legend_above, panels, save
 
-QUANTITIES = {"milliseconds": "time (ms)", "peak_mib": "peak memory (MiB)"}
-
 DRAWN_PASS = "forward+backward"
-
-
-def exponents(costs: pd.DataFrame) -> pd.DataFrame:
-    """Slopes of log cost over log N on the upper half of the sizes that fitted, for each mechanism and pass."""
-    rows = []
-    for (attention, what), part in costs[costs["status"] == "ok"].groupby(["attention", "pass"], sort=False):
-        upper = part.sort_values("n").tail(max(2, (len(part) + 1) // 2))
-        row = {"attention": attention, "pass": what, "from_n": upper["n"].min(), "to_n": upper["n"].max()}
-        for quantity in (*QUANTITIES, "forward_flops"):
-            row[f"{quantity}_exponent"] = power_law_exponent(upper["n"].tolist(), upper[quantity].tolist())
-        rows.append(row)
-    return pd.DataFrame(rows)
+PASSES = {DRAWN_PASS: ("", "Training (forward + backward)"), "forward": ("_inference", "Inference (forward)")}
+"""What each adds to the file's name, and its name in the caption."""
+VERSION_DASHES = {"fast": "-", "plain": ":", "slow": "--"}
+VARIANT_MARKERS = "os^Dv"
+"""Of one mechanism with different options."""
+TICKS = 9
+FEW_DECADES = 200.0
+"""Below this ratio of the largest value to the smallest, an axis has ticks between the powers of ten."""
 
 
 def draw_complexity(costs: pd.DataFrame, folder: Path, name: str) -> Path:
-    """Forward + backward: time and memory of each mechanism, both fitted exponents in the legend."""
-    rows = costs[(costs["status"] == "ok") & (costs["pass"] == DRAWN_PASS)]
-    fitted = exponents(costs).query("`pass` == @DRAWN_PASS").set_index("attention")
+    """As :func:`draw_all`; the first of its figures, that of training at the first setting."""
+    return draw_all(costs, folder, name)[0]
+
+
+def draw_all(costs: pd.DataFrame, folder: Path, name: str, fit_from: int | None = None) -> list[Path]:
+    """Over N, one figure a setting and pass; over the width, where there are several, at the largest N they share.
+
+    Beside each name stand the exponents of time and memory in N, fitted on sizes from ``fit_from`` on, by default on
+    the upper half. ``name.png`` is of training, ``name_inference.png`` of the forward pass; with several settings their
+    names are added.
+    """
+    table = completed(costs)
+    table = table[table["status"] == "ok"]
+    over_n, over_width = list(_over_tokens(table)), list(_over_width(table))
+    lines = [one for one in over_n if one[2]["n"].nunique() > 1] or ([] if over_width else over_n)
+    drawn = [(rows, "n", name + suffix, caption) for suffix, caption, rows in lines]
+    drawn += [(rows, "dim", name + suffix, caption) for suffix, caption, rows in over_width]
+    return [_draw(rows, x, folder, stem, caption, fit_from) for rows, x, stem, caption in drawn]
+
+
+def _over_tokens(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Suffix of the file, caption and rows of each figure."""
+    for key, part in table.groupby(SETTING, sort=False):
+        setting = dict(zip(SETTING, key, strict=True))
+        for what, (suffix, title) in PASSES.items():
+            rows = part[part["pass"] == what]
+            if len(rows):
+                yield _suffix(table, setting) + suffix, _caption(title, rows, setting), rows
+
+
+def _over_width(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    fixed = [column for column in SETTING if column != "dim"]
+    for key, part in table.groupby(fixed, sort=False):
+        setting = dict(zip(fixed, key, strict=True))
+        shared = set.intersection(*(set(rows["n"]) for _, rows in part.groupby("dim")))
+        if part["dim"].nunique() < 2 or not shared:
+            continue
+        for what, (suffix, title) in PASSES.items():
+            rows = part[(part["pass"] == what) & (part["n"] == max(shared))]
+            if len(rows):
+                caption = f"{_caption(title, rows, setting)}, N = {max(shared):,}"
+                yield f"_width{_suffix(table, setting)}{suffix}", caption, rows
+
+
+def _suffix(table: pd.DataFrame, setting: dict[str, Any]) -> str:
+    """What tells a file from those of the table's other settings: ``_dim384_causal``."""
+    several = [column for column in varying(table) if column in setting]
+    parts = {column: f"_{'' if column == 'dtype' else column}{setting[column]}" for column in several}
+    if "causal" in parts:
+        parts["causal"] = "_causal" if setting["causal"] == "yes" else ""
+    return "".join(parts.values())
+
+
+def _caption(title: str, rows: pd.DataFrame, setting: dict[str, Any]) -> str:
+    said = [one for one in words(setting) if one != "not causal"]
+    return ", ".join([title, *rows["device"].head(1), *said])
+
+
+def _draw(rows: pd.DataFrame, x: str, folder: Path, name: str, caption: str, fit_from: int | None) -> Path:
+    beside: dict[str, str] = dict.fromkeys(rows["label"], "")
+    if x == "n":
+        fitted = exponents(rows, fit_from).set_index("attention")
+        for label, row in fitted.iterrows():
+            time, memory = (row[f"{quantity}_exponent"] for quantity in QUANTITIES)
+            beside[str(label)] = f"  {time:.2f}, {memory:.2f}"
+        fit = f"N ≥ {fit_from:,}" if fit_from else "the upper half of the sizes"
+        caption += f"; beside each name: exponents of time and memory in N, fitted on {fit}"
+    caption += _legend_caption(rows)
     figure, axes_row = panels(len(QUANTITIES), height=3.2)
     palette = Palette()
     for axes, (quantity, title) in zip(axes_row, QUANTITIES.items(), strict=True):
-        for attention, part in rows.groupby("attention", sort=False):
-            time, memory = (fitted.loc[attention, f"{one}_exponent"] for one in QUANTITIES)
-            line = palette.line(str(attention).partition("#")[0], str(attention))
-            label = f"{attention}  {time:.2f}, {memory:.2f}"
-            axes.plot(part["n"], part[quantity], marker="o", label=label, **line)
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
-        axes.set_xlabel("tokens N")
+        for label in beside:
+            part = rows[rows["label"] == label].sort_values(x)
+            axes.plot(part[x], part[quantity], label=label + beside[label], **_line(part.iloc[0], palette))
+        _log_log(axes, sorted(rows[x].unique()))
+        axes.set_xlabel("tokens N" if x == "n" else "width C")
         axes.set_ylabel(title)
     legend_above(figure, axes_row[0])
-    first = costs.iloc[0]
-    caption = (
-        f"{DRAWN_PASS}, {first['device']}, {first['dtype']}, C = {first['dim']}, {first['heads']} heads, batch "
-        f"{first['batch']}; beside each name: exponents of time and memory in N, fitted on the upper half of the sizes"
-    )
     return save(figure, folder, name, caption)
+
+
+def _legend_caption(rows: pd.DataFrame) -> str:
+    """What the names in the legend do not say."""
+    parts = ["softmax: PyTorch's fused attention"] if (rows["label"] == "softmax").any() else []
+    if (rows["version"] == "slow").any():
+        parts.append("slow: the equations as they stand, softmax with its N × N matrix")
+    parts += options_lines(rows)
+    return "".join(f"; {part}" for part in parts)
+
+
+def _line(row: pd.Series, palette: Palette) -> dict[str, Any]:
+    """The colour is the mechanism's, the dashes are its version's, the marker its options'."""
+    mechanism, _, number = str(row["attention"]).partition("#")
+    colour = palette.line(mechanism, str(row["label"]))["color"]
+    marker = VARIANT_MARKERS[(int(number or 1) - 1) % len(VARIANT_MARKERS)]
+    return {"color": colour, "linestyle": VERSION_DASHES[row["version"]], "marker": marker}
+
+
+def _log_log(axes: Axes, sizes: list[int]) -> None:
+    """Log-log axes with the sizes themselves below, and plain numbers beside."""
+    axes.set_xscale("log", base=2)
+    ticks = sizes[:: -(-len(sizes) // TICKS)]
+    axes.set_xticks(ticks, [f"{n // 1024}k" if n % 1024 == 0 else str(n) for n in ticks])
+    axes.set_yscale("log")
+    low, high = axes.dataLim.intervaly
+    steps = (1.0, 2.0, 5.0) if high < FEW_DECADES * low else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(subs=steps))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.xaxis.minorticks_off()

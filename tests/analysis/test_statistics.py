@@ -13,7 +13,7 @@ from kattn_cli.analysis.statistics import (
     aupr,
     expected_calibration_error,
     mean_interval,
-    power_law_exponent,
+    power_law,
     wilson_interval,
 )
 
@@ -43,9 +43,22 @@ def test_calibration_by_hand() -> None:
 
 
 def test_exponent_of_a_power_law() -> None:
-    sizes = [64, 128, 256]
-    assert power_law_exponent(sizes, [3 * n**1.7 for n in sizes]) == pytest.approx(1.7)
-    assert math.isnan(power_law_exponent([64], [1.0]))
+    sizes = [64, 128, 256, 512]
+    assert power_law(sizes, [3 * n**1.7 for n in sizes]) == pytest.approx((1.7, 1.7, 1.7))
+
+
+def test_interval_of_an_exponent_equals_scipy() -> None:
+    sizes, values = [64, 128, 256, 512, 1024], [1.1, 1.9, 4.3, 7.8, 17.0]
+    fit = stats.linregress(np.log(sizes), np.log(values))
+    half = stats.t.ppf(0.975, 3) * fit.stderr
+    assert power_law(sizes, values) == pytest.approx((fit.slope, fit.slope - half, fit.slope + half))
+
+
+def test_exponents_that_cannot_be_told() -> None:
+    assert power_law([64, 128], [1.0, 4.0])[0] == pytest.approx(2)
+    assert all(math.isnan(end) for end in power_law([64, 128], [1.0, 4.0])[1:]), "two sizes have no spread"
+    for sizes, values in (([64], [1.0]), ([64, 64], [1.0, 2.0]), ([64, 128, 256], [0.0, 1.0, 2.0]), ([], [])):
+        assert all(math.isnan(part) for part in power_law(sizes, values))
 
 
 def test_aupr_by_hand() -> None:

@@ -19,7 +19,7 @@ from conftest import TINY
 
 import kattn_cli
 from kattn_cli.analysis.attack_names import epsilon_text
-from kattn_cli.attention import ATTENTIONS, MECHANISMS
+from kattn_cli.attention import ATTENTIONS
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
 CLEAN_COMMANDS = ["train", "eval", "attack", "spectrum", "complexity", "plot", "list"]
@@ -45,7 +45,7 @@ def test_help_shows_an_example(command: str, capfd: pytest.CaptureFixture[str]) 
 def test_a_run_holds_what_it_should(trained: Path) -> None:
     run = trained / "tiny" / "0"
     manifest = json.loads((run / "manifest.json").read_text())
-    for key in ("commit", "dirty", "versions", "machine", "device", "command", "start", "end", "threads"):
+    for key in ("commit", "dirty", "versions", "machine", "device", "command", "start", "end", "threads", "operators"):
         assert key in manifest
     assert manifest["status"] == "finished"
     assert manifest["versions"]["torch"]
@@ -134,44 +134,6 @@ def test_quiet(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main(capfd, "eval", "tiny", "--quiet", "--results", results) == (0, "", "")
 
 
-def test_complexity(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    sizes = ("--n", "32", "--n", "64", "--dim", "16", "--heads", "2", "--seconds", "0.01")
-    code, _, _ = run_main(capfd, "complexity", *sizes, "--results", tmp_path, "--device", "cpu")
-    assert code == 0
-    table = pd.read_csv(tmp_path / "complexity" / "cpu.csv")
-    assert table["attention"].unique().tolist() == list(MECHANISMS)
-    assert len(table) == len(MECHANISMS) * 2 * 2
-    assert (table["status"] == "ok").all()
-    assert (tmp_path / "complexity" / "cpu.png").exists()
-    assert json.loads((tmp_path / "complexity" / "cpu.json").read_text())["settings"]["dim"] == 16
-    exponents = pd.read_csv(tmp_path / "complexity" / "cpu.exponents.csv").set_index(["attention", "pass"])
-    assert exponents.loc[("tssa", "forward"), "forward_flops_exponent"] == pytest.approx(1.0, abs=0.01)
-    assert exponents.loc[("softmax", "forward"), "forward_flops_exponent"] > 1.2
-
-
-def test_complexity_of_named_mechanisms(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    sizes = ("--n", "16", "--dim", "8", "--heads", "1", "--seconds", "0.01", "--results", str(tmp_path))
-    code, _, _ = run_main(capfd, "complexity", "--attention", "linear", "--attention", "soft", *sizes)
-    assert code == 0
-    assert pd.read_csv(tmp_path / "complexity" / "cpu.csv")["attention"].unique().tolist() == ["linear", "soft"]
-    code, _, err = run_main(capfd, "complexity", "--attention", "linformr", *sizes)
-    assert code == 2
-    assert err.startswith("--attention linformr: expected one of softmax, ")
-    assert err.endswith('did you mean "linformer"?\n')
-
-
-def test_complexity_says_what_did_not_fit(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    recipe = tmp_path / "one.yaml"
-    recipe.write_text("name: one\nattention: symmetric\n")
-    sizes = ("--n", "16", "--n", "1000000", "--n", "2000000", "--dim", "8", "--heads", "1", "--seconds", "0.01")
-    code, _, _ = run_main(
-        capfd, "complexity", recipe, *sizes, "--memory", "0.02", "--results", tmp_path, "--device", "cpu"
-    )
-    assert code == 0
-    table = pd.read_csv(tmp_path / "complexity" / "cpu.csv")
-    assert table["status"].tolist() == ["ok", "out of memory", "out of memory at a smaller size"] * 2
-
-
 def test_the_readme_carries_the_table_of_mechanisms(capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run_main(capfd, "list", "attention", "--markdown")
     assert code == 0
@@ -211,7 +173,6 @@ def test_list(kind: str, results: Path, capfd: pytest.CaptureFixture[str]) -> No
         (["eval", "tiny", "--device", "gpu", "--results", "{results}"], "--device gpu: expected auto, cpu, cuda"),
         (["attack", "tiny", "--epsilon", "4/0", "--results", "{results}"], '"4/0" is not a number or a fraction'),
         (["attack", "tiny", "--epsilon", "4", "--results", "{results}"], "4 is not in (0, 1]"),
-        (["complexity", "--dim", "10", "--heads", "3"], "--heads 3 does not divide --dim 10"),
     ],
 )
 def test_wrong_input(

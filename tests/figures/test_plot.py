@@ -72,7 +72,7 @@ def test_runs_without_tables(tmp_path: Path) -> None:
 def test_a_table_of_complexity(folder: str | None, drawn: list[Figure], tmp_path: Path) -> None:
     write_rows(tmp_path / "cpu.csv", [*complexity_rows(), *complexity_rows("performer")])
     where = tmp_path / folder if folder else None
-    assert plot_table(tmp_path / "cpu.csv", where) == (where or tmp_path) / "cpu.png"
+    assert plot_table(tmp_path / "cpu.csv", where) == [(where or tmp_path) / "cpu.png"]
     assert [line.get_label() for line in drawn[0].axes[0].lines] == ["softmax  2.00, 1.00", "performer  2.00, 1.00"]
 
 
@@ -84,8 +84,8 @@ def test_tables_that_cannot_be_drawn(tmp_path: Path) -> None:
     for name, text in {
         "absent.csv": r"absent.csv: cannot be read: No such file or directory",
         "empty.csv": r"empty.csv: cannot be read as a table \(No columns to parse from file\)",
-        "other.csv": r"other.csv: is no table of kattn complexity or kattn kernel-pca; those of a run are read",
-        "failed.csv": r"failed.csv: has no measurement of forward\+backward that went well, so there is nothing",
+        "other.csv": r"other.csv: is no table of kattn complexity, benchmark or kernel-pca; those of a run are read",
+        "failed.csv": r"failed.csv: has no measurement that went well, so there is nothing",
         "races.csv": r"races.csv: has no rows$",
     }.items():
         with pytest.raises(RunError, match=text):

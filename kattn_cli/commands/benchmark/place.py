@@ -1,0 +1,85 @@
+"""Where and in what precision a benchmark runs, and forward and backward passes to run there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kattn_cli.analysis.roofline import Ceilings
+from kattn_cli.analysis.turns import Program, Times, in_turns
+from kattn_cli.attention.options import build_attention
+from kattn_cli.kernels.choice import operators
+from kattn_cli.training.seed import Stream, seed_torch
+
+DIM, HEADS = 384, 8
+"""ToST-S's, the width of the ToST paper's Figure 6."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A device and a precision, what they can do at most, and how long to measure there."""
+
+    device: torch.device
+    dtype: torch.dtype
+    ceilings: Ceilings
+    rounds: int
+    seconds: float
+    on_turn: Callable[[str], None]
+
+    def in_turns(self, programs: Mapping[str, Program]) -> Times:
+        """Milliseconds a call of each, one a round."""
+        return in_turns(programs, self.device, rounds=self.rounds, seconds=self.seconds, on_turn=self.on_turn)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an entry."""
+        return self.dtype.itemsize
+
+    def draw(self, *shape: int) -> Tensor:
+        """Standard normal numbers, the same on every machine."""
+        return torch.randn(shape).to(self.device, self.dtype)
+
+    def heads(self, batch: int, tokens: int, count: int = 1, dim: int = DIM, heads: int = HEADS) -> tuple[Tensor, ...]:
+        """``count`` tensors ``(B, H, N, d)`` laid out as a projection to ``count·C`` leaves them."""
+        return self.draw(batch, tokens, count, heads, dim // heads).permute(2, 0, 3, 1, 4).unbind(0)
+
+    def mechanism(
+        self, name: str, tokens: int, *, dim: int = DIM, heads: int = HEADS, causal: bool = False, **options: Any
+    ) -> nn.Module:
+        """A mechanism with its projections."""
+        seed_torch(0, Stream.COMPLEXITY, tokens)
+        module = build_attention(name, options, dim=dim, heads=heads, seq_len=tokens, causal=causal)
+        return module.to(self.device, self.dtype)
+
+    def trained(self, module: nn.Module, batch: int, tokens: int, dim: int = DIM) -> Program:
+        """Forward and backward of a module, to its input and its parameters."""
+        return forward_backward(lambda x: module(x), [self.draw(batch, tokens, dim)], module.parameters())
+
+
+def forward_backward(
+    function: Callable[..., Tensor | tuple[Tensor, ...]], inputs: Iterable[Tensor], parameters: Iterable[Tensor] = ()
+) -> Program:
+    """The function and the gradients of its inputs and of ``parameters``, for fixed gradients of its outputs."""
+    leaves = [tensor.detach().requires_grad_() for tensor in inputs]
+    wanted = [*leaves, *parameters]
+
+    def outputs() -> tuple[Tensor, ...]:
+        found = function(*leaves)
+        return found if isinstance(found, tuple) else (found,)
+
+    cotangents = [torch.linspace(-1, 1, out.numel()).to(out).reshape(out.shape) for out in outputs()]
+    return lambda: torch.autograd.grad(outputs(), wanted, cotangents, allow_unused=True)
+
+
+def by_version(program: Program, version: str) -> Program:
+    """The program with every operator in this version."""
+
+    def run() -> object:
+        with operators(version):
+            return program()
+
+    return run

@@ -1,0 +1,99 @@
+"""Measure the items one after the other, into tables that an interrupted benchmark goes on with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kattn_cli.analysis.roofline import ceilings
+from kattn_cli.commands.benchmark import ITEMS
+from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
+from kattn_cli.commands.benchmark.place import Place
+from kattn_cli.commands.cost_table import CostTable
+from kattn_cli.console import console, progress_bar
+from kattn_cli.device import device_name
+from kattn_cli.errors import KattnError, did_you_mean
+from kattn_cli.kernels.cpu import build
+from kattn_cli.provenance import provenance
+from kattn_cli.results import append_rows, read_rows
+
+FOLDER = "benchmark"
+KEYS = ("item", "quantity", "ours", "against")
+MEASURED = ("program", "n", "batch", "round", "milliseconds", "peak_mib", "state_mib")
+
+
+def run_benchmark(
+    chosen: Sequence[str],
+    *,
+    results: Path,
+    device: torch.device,
+    dtype: torch.dtype,
+    rounds: int,
+    seconds: float,
+    resume: bool,
+) -> Path:
+    """Verdicts go to ``<results>/benchmark/<device>.csv``, every measurement to ``<device>.measured.csv`` beside it.
+
+    An item that fails says so in a verdict of its own, and the others go on.
+
+    Raises:
+        KattnError: if an item is unknown.
+    """
+    for name in chosen:
+        if name not in ITEMS:
+            raise KattnError(f"{name}: expected one of {', '.join(ITEMS)}{did_you_mean(name, ITEMS)}")
+    names = list(dict.fromkeys(chosen)) or list(ITEMS)
+    settings = {
+        "items": names,
+        "device": device.type,
+        "dtype": str(dtype).removeprefix("torch."),
+        "rounds": rounds,
+        "seconds": seconds,
+        "threads": torch.get_num_threads(),
+        "c_kernels": build.available(),
+    }
+    table = CostTable.open(results / FOLDER, device.type, settings, provenance(device_name(device)), KEYS, resume)
+    done = {row["item"] for row in read_rows(table.path)}
+    with table, progress_bar("item") as bar:
+        task = bar.add_task("benchmark", total=len(names), count="", note="the machine's ceilings")
+
+        def on_turn(program: str) -> None:
+            bar.update(task, note=f"{name}: {program}")
+
+        place = Place(device, dtype, ceilings(device, dtype, rounds, seconds), rounds, seconds, on_turn)
+        for number, name in enumerate(names):
+            bar.update(task, completed=number, count=f"{number}/{len(names)}", note=name)
+            if name in done:
+                continue
+            outcome = _outcome(name, place)
+            append_rows(table.path.with_suffix(".measured.csv"), _measured(name, outcome, settings))
+            for verdict in outcome.verdicts:
+                table.append({"item": name, **_columns(verdict), "device": device.type, "dtype": settings["dtype"]})
+        bar.update(task, completed=len(names), count=f"{len(names)}/{len(names)}", note="")
+    return table.path
+
+
+def _outcome(name: str, place: Place) -> Outcome:
+    try:
+        return ITEMS[name](place)
+    except (RuntimeError, MemoryError) as error:
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        console.print(f"{name}: failed: {said[0]}", markup=False)
+        nothing = float("nan")
+        failed = Verdict("failed", "", "", nothing, nothing, nothing, "at least", None, said[0])
+        return Outcome([], [failed])
+
+
+def _measured(name: str, outcome: Outcome, settings: dict[str, Any]) -> list[dict[str, Any]]:
+    fixed = {"item": name, "device": settings["device"], "dtype": settings["dtype"]}
+    return [{**fixed, **{column: row.get(column, "") for column in MEASURED}} for row in outcome.rows]
+
+
+def _columns(verdict: Verdict) -> dict[str, Any]:
+    found = verdict._asdict()
+    for column in ("value", "low", "high"):
+        found[column] = f"{found[column]:.5g}"
+    return {**found, "bound": "" if verdict.bound is None else f"{verdict.bound:.5g}", "holds": verdict.holds}

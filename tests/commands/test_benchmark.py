@@ -1,0 +1,120 @@
+"""``kattn benchmark`` at sizes of no meaning: what is measured, written, gone on with, and said of faults."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from command_line import kattn
+
+from kattn_cli.analysis.roofline import Ceilings
+from kattn_cli.commands import benchmark as package
+from kattn_cli.commands.benchmark import bandwidth, growth, races, run
+from kattn_cli.commands.benchmark.outcome import Verdict, median_interval
+
+QUICK = ("--rounds", "6", "--seconds", "0.001", "--device", "cpu")
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, size in {"LONG": 96, "LONGER": 128, "PRIMAL_ROWS": 32}.items():
+        monkeypatch.setattr(races, name, size)
+    monkeypatch.setattr(growth, "LENGTHS", (32, 64, 128))
+    monkeypatch.setattr(growth, "REMEMBERED", (128, 256, 512))
+    monkeypatch.setattr(growth, "CONTEXTS", (32, 64))
+    monkeypatch.setattr(bandwidth, "TOKENS", 128)
+    monkeypatch.setattr(run, "ceilings", lambda *arguments: Ceilings(1e10, 1e11))
+
+
+def test_a_race(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = kattn(capfd, "benchmark", "causal_tssa_operator", *QUICK, "--results", tmp_path)
+    assert code == 0
+    verdicts = pd.read_csv(tmp_path / "benchmark" / "cpu.csv").set_index("quantity")
+    measured = pd.read_csv(tmp_path / "benchmark" / "cpu.measured.csv")
+    assert measured.groupby("program")["round"].apply(list).to_dict() == {
+        "fast": [1, 2, 3, 4, 5, 6],
+        "slow": [1, 2, 3, 4, 5, 6],
+    }
+    milliseconds = measured.pivot(index="round", columns="program", values="milliseconds")
+    ratio = (milliseconds["slow"] / milliseconds["fast"]).median()
+    time = verdicts.loc["time"]
+    assert time["value"] == pytest.approx(ratio, rel=1e-3)
+    assert time["low"] <= time["value"] <= time["high"]
+    assert (time["relation"], time["bound"]) == ("at least", 3)
+    assert time["holds"] == ("yes" if time["value"] >= 3 else "no")
+    assert "≥ 3" in out
+    assert (tmp_path / "benchmark" / "cpu.png").exists()
+
+
+def test_it_goes_on_where_it_was(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items = ("causal_tssa_operator", "rpc_long")
+    with monkeypatch.context() as stopped:
+        stopped.setitem(package.ITEMS, "rpc_long", _interrupted)
+        code, _, err = kattn(capfd, "benchmark", *items, *QUICK, "--results", tmp_path)
+    assert code == 130
+    assert "--resume" in err
+    first = (tmp_path / "benchmark" / "cpu.csv").read_text()
+    assert json.loads((tmp_path / "benchmark" / "cpu.json").read_text())["status"] == "interrupted"
+    code, _, _ = kattn(capfd, "benchmark", *items, *QUICK, "--results", tmp_path, "--resume")
+    assert code == 0
+    assert (tmp_path / "benchmark" / "cpu.csv").read_text().startswith(first)
+    verdicts = pd.read_csv(tmp_path / "benchmark" / "cpu.csv")
+    assert verdicts["item"].unique().tolist() == list(items)
+    assert json.loads((tmp_path / "benchmark" / "cpu.json").read_text())["status"] == "complete"
+
+
+def _interrupted(place: object) -> package.Outcome:
+    raise KeyboardInterrupt
+
+
+def test_growth_and_bandwidth(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    items = ("time_exponents", "memory_exponents", "decoding", "bandwidth")
+    code, _, _ = kattn(capfd, "benchmark", *items, *QUICK, "--results", tmp_path)
+    assert code == 0
+    verdicts = pd.read_csv(tmp_path / "benchmark" / "cpu.csv").set_index(["item", "ours", "quantity"])
+    memory = verdicts.loc["memory_exponents"]["value"].droplevel("quantity")
+    assert memory["softmax (slow)"] > 1.5
+    assert memory["softmax"] < 1.1
+    assert memory["tssa"] == pytest.approx(1, abs=0.1)
+    assert verdicts.loc[("decoding", "tssa", "memory"), "value"] == pytest.approx(1, abs=0.05)
+    assert verdicts.loc[("bandwidth", "tssa", "bandwidth"), "value"] > 0
+
+
+def test_an_item_that_fails_does_not_stop_the_others(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(place: object) -> package.Outcome:
+        raise RuntimeError("no kernel image\nand much more")
+
+    monkeypatch.setitem(package.ITEMS, "rpc_long", broken)
+    code, out, _ = kattn(capfd, "benchmark", "rpc_long", "causal_tssa_operator", *QUICK, "--results", tmp_path)
+    assert code == 0
+    assert "rpc_long: failed: no kernel image\n" in out
+    verdicts = pd.read_csv(tmp_path / "benchmark" / "cpu.csv")
+    assert verdicts["quantity"].tolist() == ["failed", "time", "memory", "roofline"]
+
+
+def test_an_unknown_item(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, _, err = kattn(capfd, "benchmark", "rpc_lon", "--results", tmp_path)
+    assert code == 2
+    assert err.startswith("rpc_lon: expected one of tssa_operator, ")
+    assert err.endswith('did you mean "rpc_long"?\n')
+
+
+def test_verdicts_by_hand() -> None:
+    assert Verdict("time", "a", "b", 3.2, 3, 4, "at least", 3, "").holds == "yes"
+    assert Verdict("memory", "a", "b", 0.06, 0, 0, "at most", 0.05, "").holds == "no"
+    assert Verdict("time", "a", "b", 3.2, 3, 4, "at least", None, "").holds == ""
+
+
+def test_median_interval_by_hand() -> None:
+    """Six values: the chance that the median lies outside the least and greatest is 2 / 2⁶, under 5 %."""
+    assert median_interval([5, 1, 4, 2, 6, 3]) == (3.5, 1, 6)
+    middle, low, high = median_interval([1, 2, 3, 4, 5])
+    assert middle == 3
+    assert low != low
+    assert high != high

@@ -1,0 +1,117 @@
+"""Multiples of the first model's costs, the papers' beside them, and the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from kattn_cli.errors import RunError
+from kattn_cli.figures.model_costs import PAPERS, draw_model_costs, ratios
+from kattn_cli.recipe_files import find_recipes
+
+SYM, RPC = "imagenet/symvit_tiny", "imagenet/rpc_symvit_tiny"
+
+
+def row(model: str, attention: str, milliseconds: float, **more: Any) -> dict[str, Any]:
+    setting = {"version": "fast", "pass": "forward", "device": "cpu", "dtype": "float32", "n": 197, "batch": 2}
+    memory = {"peak_mib": 30.0, "held_mib": 20.0, "status": "ok"}
+    return {
+        "model": model,
+        "attention": attention,
+        **setting,
+        **memory,
+        "milliseconds_per_sample": milliseconds,
+        **more,
+    }
+
+
+def table() -> pd.DataFrame:
+    return pd.DataFrame(
+        [
+            row(SYM, "symmetric", 10),
+            row(RPC, "rpc", 12, peak_mib=55.0),
+            row(RPC, "rpc", 40, version="slow"),
+            row("imagenet/tost_tiny", "tssa", 6, n=196),
+            row("imagenet/deit_small", "softmax", float("nan"), status="out of memory"),
+            row(SYM, "symmetric", 30, **{"pass": "training step"}),
+            row(RPC, "rpc", 33, **{"pass": "training step"}),
+        ]
+    )
+
+
+def test_multiples_of_the_first_model() -> None:
+    found = ratios(table())
+    assert found["time_ratio"].tolist() == pytest.approx([1, 1.2, 4, 0.6, float("nan"), 1, 1.1], nan_ok=True)
+    assert found["memory_mib"].tolist()[:2] == [50, 75]
+    assert found["memory_ratio"].tolist()[:2] == [1, 1.5]
+
+
+def test_the_papers_numbers() -> None:
+    found = ratios(table()).set_index(["model", "pass", "version"])
+    forward, step = found.loc[(RPC, "forward", "fast")], found.loc[(RPC, "training step", "fast")]
+    assert (forward["published_time"], forward["published_time_ratio"]) == (0.010, 1)
+    assert (step["published_time"], step["published_time_unit"]) == (0.082, "s")
+    assert step["published_time_ratio"] == pytest.approx(0.082 / 0.079)
+    assert (step["published_memory"], forward["published_memory"]) == (1441, 1181)
+    assert (forward["published_flops"], forward["published_flops_unit"]) == (1.22, "M")
+    assert pd.isna(found.loc[("imagenet/tost_tiny", "forward", "fast"), "published_time"])
+
+
+def test_another_papers_numbers_are_not_compared() -> None:
+    """The first model is the RPC paper's, this one the Primal paper's."""
+    costs = pd.DataFrame([row(SYM, "symmetric", 10, **{"pass": "training step"})])
+    costs = pd.concat([costs, pd.DataFrame([row("imagenet/deit_small", "softmax", 20, **{"pass": "training step"})])])
+    last = ratios(costs).iloc[-1]
+    assert (last["published_time"], last["published_time_unit"], last["time_ratio"]) == (2425.5, "s/1k steps", 2)
+    assert pd.isna(last["published_time_ratio"])
+
+
+def decoders() -> pd.DataFrame:
+    times = {("softmax", 4096): 100, ("softmax", 8192): 300, ("tssa", 4096): 70, ("tssa", 8192): 150}
+    return pd.DataFrame([row(f"decoder/{name}", name, time, n=n) for (name, n), time in times.items()])
+
+
+def test_lengths_are_compared_with_their_own() -> None:
+    found = ratios(decoders())
+    assert found["time_ratio"].tolist() == [1, 1, 0.7, 0.5]
+    assert found["published_time"].tolist() == [1, 1, 0.60, 0.46]
+    assert found["published_memory_ratio"].tolist() == [1, 1, 0.41, 0.24]
+
+
+def test_published_models_are_recipes_of_ours() -> None:
+    """But for the RPC paper's 5 and 6 iterations, which a recipe's comment says how to make."""
+    named = set(pd.read_csv(PAPERS)["model"].dropna()) - {f"{RPC}_5", f"{RPC}_6", "decoder/softmax", "decoder/tssa"}
+    assert all(len(find_recipes(name)) == 1 for name in named)
+    assert {SYM, RPC, "imagenet/rpc_all_symvit_tiny", "imagenet/deit_small"} <= named
+
+
+def test_the_figure_of_several_models(drawn: list[Figure], apart: Callable[[Figure], None], tmp_path: Path) -> None:
+    assert draw_model_costs(table(), tmp_path, "models-cpu") == tmp_path / "models-cpu.png"
+    time, memory = drawn[0].axes
+    assert [tick.get_text() for tick in time.get_yticklabels()] == [SYM, RPC, f"{RPC} (slow)", "imagenet/tost_tiny"]
+    assert [line.get_marker() for line in time.lines] == ["o"] * 4 + ["^"] * 2
+    assert [np.asarray(line.get_xdata()).tolist() for line in memory.lines] == [[50], [75], [50], [50], [50], [50]]
+    apart(drawn[0])
+
+
+def test_the_figure_over_lengths(drawn: list[Figure], apart: Callable[[Figure], None], tmp_path: Path) -> None:
+    slow = decoders().assign(version="slow")
+    draw_model_costs(pd.concat([decoders(), slow]), tmp_path, "models-cpu")
+    time = drawn[0].axes[0]
+    assert [line.get_label() for line in time.lines] == [
+        "decoder/softmax", "decoder/tssa", "decoder/softmax (slow)", "decoder/tssa (slow)"
+    ]  # fmt: skip
+    assert [line.get_linestyle() for line in time.lines] == ["-", "-", "--", "--"]
+    assert np.asarray(time.lines[1].get_ydata()).tolist() == [70, 150]
+    apart(drawn[0])
+
+
+def test_nothing_to_draw(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match=r"mine.csv: has no measurement that went well"):
+        draw_model_costs(table().assign(status="failed"), tmp_path, "mine")
