@@ -68,3 +68,10 @@ def kernel_for(z: Tensor) -> bool:
 @torch.compiler.assume_constant_result
 def _has_triton() -> bool:
     return find_spec("triton") is not None
+
+
+def operator_for(z: Tensor) -> bool:
+    """The same for an operator that a CPU computes by torch's operations in place, with no need of a compiler."""
+    if z.device.type == "cpu":
+        return version() == "fast" and z.numel() >= SMALL
+    return kernel_for(z)

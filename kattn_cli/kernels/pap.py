@@ -23,9 +23,9 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.choice import operator_for, version
 from kattn_cli.kernels.masks import token_counts, total, without_padding
-from kattn_cli.kernels.pursuit_operator import pays, pursuit_step
+from kattn_cli.kernels.pursuit_operator import pursuit_step
 from kattn_cli.kernels.softmax import softmax_attention, softmax_attention_naive
 
 Convention = Literal["paper", "reference", "textbook"]
@@ -123,7 +123,7 @@ def pap(
     """
     if version() == "slow" and not dropout:
         return pap_naive(k, v, pursuit, q=q, mask=mask)
-    if pays(k):
+    if operator_for(k):
         return pap_fused(k, v, pursuit, q=q, mask=mask, dropout=dropout)
     (*_, (_, _, low_rank)) = pap_steps(k, v, pursuit, q=q, mask=mask, dropout=dropout)
     return low_rank

@@ -8,29 +8,23 @@ B: batch, H: heads, N: tokens, d: head width, s: directions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.choice import SMALL, kernel_for, version
-from kattn_cli.kernels.precision import exact, exact_dtype, without_autocast
+from kattn_cli.kernels.choice import kernel_for
+from kattn_cli.kernels.precision import exact_dtype
 
 NORM_EPSILON = 1e-12
-BLOCK = 2**18
-"""Entries of q that a CPU takes through all operations at once, while they are in its cache."""
-
-
 WIDEST = 256
 """Bytes of a head's features, or directions, of a token: what fits beside others into a GPU's shared memory."""
 
 
 def pays(q: Tensor, directions: int) -> bool:
     """Whether this operator, rather than torch's one after the other, should compute on queries ``q``."""
-    if q.device.type == "cpu":
-        return version() == "fast" and q.numel() >= SMALL
-    return kernel_for(q) and _by_triton(q, directions)
+    fits = q.element_size() * max(q.shape[-1], directions) <= WIDEST and q.dtype != torch.float64
+    return kernel_for(q) and (fits or q.device.type == "cpu")
 
 
 @torch.library.custom_op("kattn::primal_scores", mutates_args=())
@@ -40,23 +34,13 @@ def primal_operator(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -
     ``q``, ``k``: ``(B, H, N, d)``; ``weight``: ``[W_e, W_r]``, ``(B or 1, H, d, 2s)``; ``mask``: ``(B, N)``: which
     tokens the energies, Σ of squares, are over, or None for all. Norms below 1e-12 are taken as that.
     """
-    if _by_triton(q, weight.shape[-1] // 2):
-        from kattn_cli.kernels.gpu import primal
+    if q.is_cuda:
+        from kattn_cli.kernels.gpu import primal as gpu
 
-        return primal.forward(q, k, weight, mask)
-    scores, energy, norms = _outputs(q, weight)
-    s = weight.shape[-1] // 2
-    energy.zero_()
-    with without_autocast(q.device):
-        for b, tokens in _blocks(q):
-            for side, z in enumerate((q, k)):
-                its, vectors = slice(side * s, (side + 1) * s), exact(z[b, :, tokens])
-                norm = torch.linalg.vector_norm(vectors, dim=-1).clamp_(min=NORM_EPSILON)
-                found = torch.bmm(vectors, exact(_of_sample(weight, b))[..., its]).div_(norm[..., None])
-                norms[side, b, :, tokens], scores[b, :, tokens, its] = norm, found
-                found.square_()
-                energy[b, :, its] += (found if mask is None else found.mul_(mask[b, tokens, None])).sum(1)
-    return scores, energy, norms
+        return gpu.forward(q, k, weight, mask)
+    from kattn_cli.kernels.cpu import primal as cpu
+
+    return cpu.forward(q, k, weight, mask)
 
 
 @torch.library.custom_op("kattn::primal_scores_backward", mutates_args=())
@@ -71,48 +55,13 @@ def primal_operator_backward(
     norms: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of queries, keys and weights."""
-    if _by_triton(q, weight.shape[-1] // 2):
-        from kattn_cli.kernels.gpu import primal
+    if q.is_cuda:
+        from kattn_cli.kernels.gpu import primal as gpu
 
-        return primal.backward(grad, grad_energy, q, k, weight, mask, scores, norms)
-    grad_q, grad_k = _like(q), _like(k)
-    grad_weight = torch.zeros((2, *weight.shape[:-1], weight.shape[-1] // 2), dtype=norms.dtype, device=q.device)
-    s = weight.shape[-1] // 2
-    with without_autocast(q.device):
-        for b, tokens in _blocks(q):
-            for side, (z, grad_z) in enumerate(((q, grad_q), (k, grad_k))):
-                its, vectors = slice(side * s, (side + 1) * s), exact(z[b, :, tokens])
-                found, by_score = exact(scores[b, :, tokens, its]), exact(grad[b, :, tokens, its])
-                norm = norms[side, b, :, tokens, None]
-                if grad_energy is not None:
-                    by_square = grad_energy[b, :, None, its]
-                    by_square = by_square if mask is None else by_square * mask[b, tokens, None]
-                    by_score = torch.addcmul(by_score, found, by_square, value=2)
-                radial = (by_score * found).sum(-1, keepdim=True).div_(norm.square())
-                radial.masked_fill_(norm <= NORM_EPSILON, 0)
-                by_product = by_score / norm
-                by_vectors = torch.bmm(by_product, exact(_of_sample(weight, b))[..., its].mT)
-                torch.addcmul(by_vectors, vectors, radial, value=-1, out=grad_z[b, :, tokens])
-                _of_sample(grad_weight[side], b).baddbmm_(vectors.mT, by_product)
-    return grad_q, grad_k, torch.cat((grad_weight[0], grad_weight[1]), -1).to(weight.dtype)
+        return gpu.backward(grad, grad_energy, q, k, weight, mask, scores, norms)
+    from kattn_cli.kernels.cpu import primal as cpu
 
-
-def _blocks(q: Tensor) -> Iterator[tuple[int, slice]]:
-    """Samples, and slices of about :data:`BLOCK` entries of their tokens."""
-    samples, heads, n, d = q.shape
-    tokens = max(1, BLOCK // (heads * d))
-    for b in range(samples):
-        for first in range(0, n, tokens):
-            yield b, slice(first, first + tokens)
-
-
-def _of_sample(weight: Tensor, b: int) -> Tensor:
-    return weight[b if len(weight) > 1 else 0]
-
-
-def _by_triton(q: Tensor, directions: int) -> bool:
-    fits = q.element_size() * max(q.shape[-1], directions) <= WIDEST and q.dtype != torch.float64
-    return q.device.type == "cuda" and fits
+    return cpu.backward(grad, grad_energy, q, k, weight, mask, scores, norms)
 
 
 def _like(z: Tensor, width: int | None = None) -> Tensor:

@@ -16,18 +16,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.choice import SMALL, kernel_for, version
 from kattn_cli.kernels.precision import exact, exact_dtype
 
 BLOCK = 2**18
 """Entries that a CPU takes through all operations at once, while they are in its cache."""
-
-
-def pays(k: Tensor) -> bool:
-    """Whether this operator, rather than torch's one after the other, should compute on keys ``k``."""
-    if k.device.type == "cpu":
-        return version() == "fast" and k.numel() >= SMALL
-    return kernel_for(k)
 
 
 @torch.library.custom_op("kattn::pursuit_step", mutates_args=())

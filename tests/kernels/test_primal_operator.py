@@ -10,8 +10,9 @@ from against_naive import PADDINGS, SIZES, compare, draw, padding
 from torch import Tensor
 
 from kattn_cli.attention.primal import PrimalAttention
-from kattn_cli.kernels import primal_operator as module
+from kattn_cli.kernels import choice
 from kattn_cli.kernels.choice import operators
+from kattn_cli.kernels.cpu import build, primal
 from kattn_cli.kernels.primal import (
     CONVENTIONS,
     Convention,
@@ -22,14 +23,15 @@ from kattn_cli.kernels.primal import (
 )
 from kattn_cli.kernels.primal_operator import primal_operator, primal_operator_backward
 
+pytestmark = pytest.mark.skipif(not build.available(), reason="no C compiler here")
 each_size = pytest.mark.parametrize("size", SIZES)
 
 
 @pytest.fixture(autouse=True)
 def _for_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator, in blocks of a few tokens, where otherwise torch's operations would do."""
-    monkeypatch.setattr(module, "SMALL", 0)
-    monkeypatch.setattr(module, "BLOCK", 150)
+    monkeypatch.setattr(choice, "SMALL", 0)
+    monkeypatch.setattr(primal, "BLOCK", 150)
 
 
 def interleaved(*size: int, dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor]:
@@ -72,7 +74,7 @@ def test_scores_and_objective_equal_naive(
 
 
 def test_thousands_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK", 2**12)
+    monkeypatch.setattr(primal, "BLOCK", 2**12)
     inputs = [*interleaved(1, 2, 4097, 3), draw(1, 2, 7, 3), draw(2, 7, 2), draw(2, 7, 2)]
     with operators("plain"):
         assert cosine_scores(*inputs)[1] is None

@@ -8,7 +8,7 @@ from against_naive import SIZES, compare, draw, padding
 from torch import Tensor
 
 from kattn_cli.attention.rpc import RPCAttention
-from kattn_cli.kernels import pursuit_operator
+from kattn_cli.kernels import choice, pursuit_operator
 from kattn_cli.kernels.choice import operators
 from kattn_cli.kernels.pap import CONVENTIONS, Convention, Pursuit, pap, pap_fused, pap_naive, threshold
 from kattn_cli.kernels.pursuit_operator import pursuit_step, pursuit_step_backward
@@ -162,7 +162,7 @@ def test_on_the_meta_device() -> None:
 def test_under_autocast(dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     module, x = RPCAttention(24, 3, seq_len=13, iterations=2, lambda_=0.2), torch.randn(2, 13, 24)
     expected = module(x)
-    monkeypatch.setattr(pursuit_operator, "SMALL", 0)
+    monkeypatch.setattr(choice, "SMALL", 0)
     with torch.autocast("cpu", dtype):
         out = module(x)
     out.float().square().sum().backward()

@@ -23,6 +23,8 @@ SOURCES = Path(__file__).parent
 FLAGS = ("-O3", "-march=native", "-std=c11", "-fPIC", "-shared", "-fno-math-errno", "-fno-trapping-math")
 REASSOCIATE = ("-fassociative-math", "-fno-signed-zeros", "-freciprocal-math")
 """Sums in any order, so that they vectorise; infinities and what is not a number are kept."""
+THREADS = ("-fopenmp",)
+"""Left out where the compiler does not know it: one thread then computes."""
 
 
 @torch.compiler.assume_constant_result
@@ -48,16 +50,18 @@ def _library() -> ctypes.CDLL | None:
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         return None
-    try:
-        return ctypes.CDLL(str(_compiled(compiler)))
-    except (OSError, subprocess.SubprocessError) as error:
-        said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
-        warnings.warn(f"the C kernels could not be compiled, torch's operations are used: {said}", stacklevel=2)
-        return None
+    said = ""
+    for threads in (THREADS, ()):
+        try:
+            return ctypes.CDLL(str(_compiled(compiler, threads)))
+        except (OSError, subprocess.SubprocessError) as error:
+            said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
+    warnings.warn(f"the C kernels could not be compiled, torch's operations are used: {said}", stacklevel=2)
+    return None
 
 
-def _compiled(compiler: str) -> Path:
-    command = [*compiler.split(), *FLAGS, *REASSOCIATE]
+def _compiled(compiler: str, threads: tuple[str, ...] = THREADS) -> Path:
+    command = [*compiler.split(), *FLAGS, *REASSOCIATE, *threads]
     version = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, check=True).stdout
     texts = [path.read_text(encoding="utf-8") for path in sorted(SOURCES.glob("*.[ch]"))]
     name = hashlib.sha256("\0".join([*texts, *command, version, _processor()]).encode()).hexdigest()[:16]

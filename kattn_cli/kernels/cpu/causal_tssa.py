@@ -1,4 +1,4 @@
-"""Causal TSSA and its gradient by the C kernels: heads are shared among threads, each running along the tokens.
+"""Causal TSSA and its gradient by the C kernels: threads share samples, or heads, and run along the tokens.
 
 The forward pass reads ``w`` twice, the backward pass ``w`` and the gradient twice; between them are only the states
 of the running sums before every 64th token, and ``(B, N, H)``.
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.kernels.causal_tssa import CHUNK
-from kattn_cli.kernels.cpu.threads import Part, call, shares
+from kattn_cli.kernels.cpu.parts import Part, call, shares
 from kattn_cli.kernels.precision import exact
 from kattn_cli.kernels.tssa import SUM_EPSILON
 
@@ -78,5 +78,8 @@ def backward(
 
 
 def _parts(x: Tensor) -> list[Part]:
-    samples, tokens, heads, width = x.shape
-    return [(samples, tokens, heads, width, first, end) for first, end in shares(samples * heads)]
+    """Samples for each thread, or, where they are too few, heads."""
+    samples, _, heads, _ = sizes = tuple(x.shape)
+    if samples >= torch.get_num_threads():
+        return [(*sizes, first, end, 0, heads) for first, end in shares(samples)]
+    return [(*sizes, 0, samples, first, end) for first, end in shares(heads)]

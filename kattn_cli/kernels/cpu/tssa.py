@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.cpu.threads import Part, call, shares
+from kattn_cli.kernels.cpu.parts import Part, call, shares
 from kattn_cli.kernels.precision import exact, exact_dtype
 from kattn_cli.kernels.tssa import NORM_EPSILON, SUM_EPSILON
 

@@ -24,7 +24,7 @@ PROGRAMS = 4
 
 
 def forward(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.primal_operator.primal_operator`, if it fits (``_by_triton`` there)."""
+    """As :func:`kattn_cli.kernels.primal_operator.primal_operator`, if it fits (``pays`` there)."""
     samples, heads, tokens, _ = q.shape
     columns = weight.shape[-1]
     blocks = triton.cdiv(tokens, _rows(q, weight))

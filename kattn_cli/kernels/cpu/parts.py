@@ -1,0 +1,49 @@
+"""Call a C kernel on parts of its work, one a thread: those of OpenMP, which are torch's own where it brings it."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from kattn_cli.kernels.cpu import build
+
+Part = tuple[int, ...]
+
+
+class Strided(NamedTuple):
+    """A tensor that need not be contiguous, whose strides the kernel is told otherwise."""
+
+    tensor: Tensor
+
+
+Argument = Tensor | Strided | int | None
+
+
+def call(name: str, dtype: torch.dtype, parts: Sequence[Part], *arguments: Argument) -> None:
+    """``name`` for the type, on each part: structs of longs, their number, then tensors (contiguous) and numbers."""
+    function = build.function(f"{name}_{'double' if dtype == torch.float64 else 'float'}")
+    flat = [number for part in parts for number in part]
+    function((ctypes.c_long * len(flat))(*flat), *(_pointer(one) for one in (len(parts), *arguments)))
+
+
+def shares(count: int) -> list[tuple[int, int]]:
+    """``count`` things in consecutive shares, one for each of torch's threads."""
+    threads = max(1, min(count, torch.get_num_threads()))
+    edges = [count * k // threads for k in range(threads + 1)]
+    return list(pairwise(edges))
+
+
+def _pointer(argument: Argument) -> object:
+    if argument is None:
+        return None
+    if isinstance(argument, int):
+        return ctypes.byref(ctypes.c_long(argument))
+    if isinstance(argument, Strided):
+        return ctypes.c_void_p(argument.tensor.data_ptr())
+    assert argument.is_contiguous()
+    return ctypes.c_void_p(argument.data_ptr())
