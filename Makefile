@@ -12,7 +12,8 @@ KATTN = $(BIN)/kattn
 
 GPU_RESULTS ?= results/gpu
 GPU_KATTN ?= $(PYTHON) -m kattn_cli
-GPU_SIZES = --n 1024 --n 2048 --n 4096 --n 8192 --n 16384 --n 32768 --limit 2 --device cuda --dtype bfloat16
+GPU_OPTIONS = --device cuda --dtype bfloat16 --results $(GPU_RESULTS)
+GPU_SIZES = --n 1024 --n 2048 --n 4096 --n 8192 --n 16384 --n 32768 --seconds 0.1 --limit 2
 
 .PHONY: demo test gpu lint types check install constraints clean
 
@@ -27,9 +28,10 @@ test: $(VENV)/.installed-test lint types check
 
 gpu:
 	-$(PYTHON) -m pytest -m gpu tests/kernels
-	$(GPU_KATTN) benchmark --device cuda --results $(GPU_RESULTS)
-	$(GPU_KATTN) complexity $(GPU_SIZES) --dim 384 --heads 8 --operators fast --seconds 0.1 --results $(GPU_RESULTS)
-	$(GPU_KATTN) complexity $(GPU_SIZES) --dim 768 --heads 12 --causal yes --attention tssa --seconds 0.1 --results $(GPU_RESULTS)
+	$(GPU_KATTN) benchmark $(GPU_OPTIONS)
+	$(GPU_KATTN) complexity --dim 384 --heads 8 $(GPU_SIZES) $(GPU_OPTIONS)
+	$(GPU_KATTN) complexity --dim 4096 --heads 32 --pass forward --attention tssa --attention xca --attention mssa $(GPU_SIZES) $(GPU_OPTIONS)
+	$(GPU_KATTN) complexity --dim 768 --heads 12 --causal yes --attention tssa $(GPU_SIZES) $(GPU_OPTIONS)
 
 lint:
 	$(BIN)/ruff check .

@@ -46,7 +46,7 @@ def benchmark(
     import pandas as pd
     import torch
 
-    from kattn_cli.commands.benchmark.report import report
+    from kattn_cli.commands.benchmark.report import print_verdicts
     from kattn_cli.commands.benchmark.run import FOLDER, run_benchmark
     from kattn_cli.commands.cost_table import going_on
     from kattn_cli.console import console
@@ -64,7 +64,7 @@ def benchmark(
             resume=resume,
         )
     verdicts = pd.read_csv(path)
-    console.print(report(verdicts))
+    print_verdicts(verdicts)
     console.print(path)
     if has_ratios(verdicts):
         console.print(draw_benchmark(verdicts, path.parent, path.stem))

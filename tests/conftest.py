@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from kattn_cli.console import console
 from kattn_cli.kernels import choice
 
 torch.set_num_threads(1)
@@ -25,6 +26,12 @@ train: {epochs: 2, batch_size: 256, lr: 5e-3}
 def _seed() -> None:
     """Every test draws the same numbers, alone or among others."""
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test is silenced by a quiet command of another."""
+    monkeypatch.setattr(console, "quiet", False)
 
 
 @pytest.fixture(params=["plain", "fast"])

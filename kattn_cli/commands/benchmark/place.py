@@ -63,7 +63,10 @@ class Place:
 def forward_backward(
     function: Callable[..., Tensor | tuple[Tensor, ...]], inputs: Iterable[Tensor], parameters: Iterable[Tensor] = ()
 ) -> Program:
-    """The function and the gradients of its inputs and of ``parameters``, for fixed gradients of its outputs."""
+    """The function and the gradients of its inputs and of ``parameters``, for fixed gradients of its outputs.
+
+    Those lie in memory as the outputs do, so that no version has to copy them.
+    """
     leaves = [tensor.detach().requires_grad_() for tensor in inputs]
     wanted = [*leaves, *parameters]
 
@@ -71,7 +74,8 @@ def forward_backward(
         found = function(*leaves)
         return found if isinstance(found, tuple) else (found,)
 
-    cotangents = [torch.linspace(-1, 1, out.numel()).to(out).reshape(out.shape) for out in outputs()]
+    ramps = [(out, torch.linspace(-1, 1, out.numel()).reshape(out.shape)) for out in outputs()]
+    cotangents = [torch.empty_like(out).copy_(ramp) for out, ramp in ramps]
     return lambda: torch.autograd.grad(outputs(), wanted, cotangents, allow_unused=True)
 
 
