@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.ticker import LogLocator, NullLocator
 
 from kattn_cli.errors import RunError
 from kattn_cli.figures.style import grid, save
@@ -34,7 +34,9 @@ def draw_benchmark(verdicts: pd.DataFrame, folder: Path, name: str) -> Path:
             axes.plot([row.bound] * 2, [place - 0.35, place + 0.35], color="#D55E00", linewidth=1)
     axes.axvline(1, color="0.6", linewidth=0.8)
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(ScalarFormatter())
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_yticks(range(len(ratios)), [_label(row) for row in ratios.itertuples()])
     axes.set_xlabel("times faster (median of rounds)")
     axes.grid(visible=False, axis="y")
@@ -56,5 +58,5 @@ def _ratios(verdicts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _label(row: Any) -> str:
-    item = str(row.ours) if "/" in str(row.ours) else str(row.item)
-    return f"{item.replace('_', ' ')}, against {row.against}"
+    of = row.ours if "/" in row.ours else row.item.replace("_", " ")
+    return f"{of}, against {row.against}"
