@@ -7,7 +7,6 @@ writes d e. Sums over tokens are written by program, then added: the same input 
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ import triton
 from torch import Tensor
 
 from kattn_cli.kernels.gpu import primal_kernels as kernels
-from kattn_cli.kernels.gpu.sums import as_bytes, on_device_of
+from kattn_cli.kernels.gpu.sums import as_bytes, multiprocessors, on_device_of
 from kattn_cli.kernels.precision import exact_dtype
 from kattn_cli.kernels.primal_operator import NORM_EPSILON
 
@@ -56,7 +55,7 @@ def backward(
     samples, heads, tokens, width = q.shape
     rows = _rows(q, weight)
     blocks = triton.cdiv(tokens, rows)
-    parts = min(blocks, triton.cdiv(_multiprocessors(q.device) * PROGRAMS, samples * heads))
+    parts = min(blocks, triton.cdiv(multiprocessors(q.device) * PROGRAMS, samples * heads))
     span = triton.cdiv(blocks, parts) * rows
     parts = triton.cdiv(tokens, span)
     by_weight = norms.new_empty(samples, heads, parts, width, weight.shape[-1])
@@ -104,8 +103,3 @@ def _rows(q: Tensor, weight: Tensor) -> int:
     """Tokens a program holds at once, as shared memory allows for their vectors, scores and gradients."""
     narrow = max(q.shape[3], weight.shape[3] // 2) <= 64
     return 64 if narrow and q.dtype == torch.bfloat16 else 32
-
-
-@cache
-def _multiprocessors(device: torch.device) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1

@@ -8,6 +8,7 @@ that the same input gives the same bits.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -39,6 +40,12 @@ def tile(heads: int, width: int, entries: int = ENTRIES) -> Tile:
 def on_device_of(z: Tensor) -> AbstractContextManager[object]:
     """Triton launches on the current device, which need not be that of ``z``."""
     return torch.cuda.device(z.device) if z.is_cuda else nullcontext()
+
+
+@cache
+def multiprocessors(device: torch.device) -> int:
+    """Of a GPU; 1 for the interpreter."""
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
 
 
 def as_bytes(mask: Tensor | None, w: Tensor) -> Tensor:

@@ -19,14 +19,12 @@ backward   products: reads w, the gradient and Π, writes their products B·N·(
 
 from __future__ import annotations
 
-from functools import cache
-
 import torch
 import triton
 from torch import Tensor
 
 from kattn_cli.kernels.gpu import tssa_kernels as kernels
-from kattn_cli.kernels.gpu.sums import Tile, as_bytes, on_device_of, squares, tile
+from kattn_cli.kernels.gpu.sums import Tile, as_bytes, multiprocessors, on_device_of, squares, tile
 from kattn_cli.kernels.precision import exact_dtype
 from kattn_cli.kernels.tssa import NORM_EPSILON, SUM_EPSILON
 
@@ -123,7 +121,7 @@ def _span(w: Tensor, sizes: Tile) -> int:
     """Tokens a program takes, a multiple of those it holds at once."""
     samples, tokens = w.shape[:2]
     blocks = triton.cdiv(tokens, sizes.tokens)
-    programs = min(blocks, triton.cdiv(_multiprocessors(w.device) * WARPS, sizes.warps * samples))
+    programs = min(blocks, triton.cdiv(multiprocessors(w.device) * WARPS, sizes.warps * samples))
     if blocks <= 8 * FEW_PARTS:
         programs = min(programs, FEW_PARTS)
     return triton.cdiv(blocks, programs) * sizes.tokens
@@ -132,11 +130,6 @@ def _span(w: Tensor, sizes: Tile) -> int:
 def _few(sums: Tensor) -> Tensor:
     """The same sums in parts few enough for every program to add up."""
     return sums if sums.shape[1] <= FEW_PARTS else sums.sum(1, keepdim=True)
-
-
-@cache
-def _multiprocessors(device: torch.device) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
 
 
 def _constants(w: Tensor, sizes: Tile) -> dict[str, int]:
