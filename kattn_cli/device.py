@@ -23,6 +23,12 @@ def resolve_device(name: str) -> torch.device:
     return torch.device(name)
 
 
+def synchronise(device: torch.device) -> None:
+    """Wait until a GPU has done what it was asked to."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
 def device_name(device: torch.device) -> str:
     """``cpu``, or ``cuda:0 (NVIDIA …)``."""
     return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)

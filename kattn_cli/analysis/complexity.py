@@ -12,6 +12,7 @@ from torch import nn
 from torch.utils.benchmark import Measurement, Timer
 
 from kattn_cli.analysis.memory import bounded_memory, is_out_of_memory, peak_memory
+from kattn_cli.device import synchronise
 
 Pass = Literal["forward", "forward+backward"]
 PASSES: tuple[Pass, ...] = ("forward", "forward+backward")
@@ -63,8 +64,7 @@ def measure(
     def clocked() -> None:
         started = time.perf_counter()
         call()
-        if x.device.type == "cuda":
-            torch.cuda.synchronize(x.device)
+        synchronise(x.device)
         took.append(time.perf_counter() - started)
 
     try:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.stats import quantile_test
 from torch import Tensor, nn
 from torch.utils.benchmark import Timer
 
 from kattn_cli.analysis.memory import MIB, bounded_memory, is_out_of_memory, peak_memory
+from kattn_cli.analysis.statistics import median_interval
 
 FED_AT_ONCE = 2048
 """Tokens of a context that a mechanism is given at a time."""
@@ -145,16 +145,16 @@ def _in_turns(generations: dict[int, Generation], peaks: dict[int, float], secon
 
 def _cost(taken: dict[int, list[float]], context: int, generation: Generation, peak: float) -> TokenCost:
     ratios = [one / shortest for one, shortest in zip(taken[context], taken[min(taken)], strict=True)]
-    low, high = quantile_test(ratios, q=1, p=0.5).confidence_interval(0.95)
+    ratio, low, high = median_interval(ratios)
     first, third = np.percentile(taken[context], [25, 75])
     return TokenCost(
         milliseconds=statistics.median(taken[context]),
         milliseconds_low=float(first),
         milliseconds_high=float(third),
         spread=float(third - first),
-        ratio=statistics.median(ratios),
-        ratio_low=float(low),
-        ratio_high=float(high),
+        ratio=ratio,
+        ratio_low=low,
+        ratio_high=high,
         rounds=len(ratios),
         state_mib=state_mib(generation.start),
         peak_mib=peak,

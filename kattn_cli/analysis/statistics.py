@@ -33,6 +33,14 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, 
     return float(data.mean()), float(quantile * data.std(ddof=1) / math.sqrt(data.size))
 
 
+def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
+    """The median with the 95 % interval that order statistics give it; nan where the values are too few for one."""
+    from scipy.stats import quantile_test
+
+    low, high = quantile_test(values, q=0, p=0.5).confidence_interval(0.95)
+    return float(np.median(values)), float(low), float(high)
+
+
 def expected_calibration_error(
     probabilities: NDArray[np.floating], labels: NDArray[np.integer], bins: int = 15
 ) -> float:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import torch
 
+from kattn_cli.device import synchronise
+
 Steps = Iterator[int]
 """Each ``next`` trains one step and says how many images it saw."""
 
@@ -50,13 +52,8 @@ def measure_speeds(
 
 
 def _images_per_second(program: Steps, device: torch.device, steps: int) -> float:
-    _synchronise(device)
+    synchronise(device)
     started = time.perf_counter()
     images = sum(next(program) for _ in range(steps))
-    _synchronise(device)
+    synchronise(device)
     return images / (time.perf_counter() - started)
-
-
-def _synchronise(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

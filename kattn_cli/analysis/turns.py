@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 
 import torch
 
+from kattn_cli.device import synchronise
+
 Program = Callable[[], object]
 Times = dict[str, list[float]]
 """Milliseconds a call of each program, one a round."""
@@ -42,14 +44,9 @@ def _calls(program: Program, device: torch.device, seconds: float) -> int:
 
 def _seconds(program: Program, device: torch.device, calls: int) -> float:
     """A call, on average."""
-    _synchronise(device)
+    synchronise(device)
     started = time.perf_counter()
     for _ in range(calls):
         program()
-    _synchronise(device)
+    synchronise(device)
     return (time.perf_counter() - started) / calls
-
-
-def _synchronise(device: torch.device) -> None:
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)

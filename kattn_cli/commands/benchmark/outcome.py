@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Sequence
 from typing import Literal, NamedTuple
-
-from scipy.stats import quantile_test
 
 from kattn_cli.results import Row
 
@@ -39,9 +35,3 @@ class Outcome(NamedTuple):
 
     rows: list[Row]
     verdicts: list[Verdict]
-
-
-def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """The median with the 95 % interval that order statistics give it; nan where the values are too few for one."""
-    low, high = quantile_test(values, q=0, p=0.5).confidence_interval(0.95)
-    return statistics.median(values), float(low), float(high)

@@ -21,8 +21,9 @@ from kattn_cli.analysis.roofline import (
     together,
     tssa_work,
 )
+from kattn_cli.analysis.statistics import median_interval
 from kattn_cli.analysis.turns import Program
-from kattn_cli.commands.benchmark.outcome import Outcome, Verdict, median_interval
+from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
 from kattn_cli.commands.benchmark.place import DIM, HEADS, Place, by_version, forward_backward
 from kattn_cli.kernels.causal_tssa_operator import causal_tssa
 from kattn_cli.kernels.primal import cosine_scores, ksvd_objective, ksvd_objective_of

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from kattn_cli.analysis.statistics import median_interval
 from kattn_cli.analysis.turns import Program
-from kattn_cli.commands.benchmark.outcome import Outcome, Verdict, median_interval
+from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
 from kattn_cli.commands.benchmark.place import Place, by_version
 from kattn_cli.commands.measured_models import Measured, measured_models
 from kattn_cli.results import Row
