@@ -16,6 +16,7 @@ from kattn_cli import (
     cli_benchmark,
     cli_complexity,
     cli_eval,
+    cli_generate,
     cli_kernel_pca,
     cli_plot,
     cli_spectrum,
@@ -26,6 +27,7 @@ from kattn_cli.cli_options import (
     Kind,
     QuietOption,
     ResultsOption,
+    silence_profiler,
     start,
 )
 from kattn_cli.errors import KattnError, Stopped, stoppable
@@ -84,6 +86,7 @@ def train(
     overrides = [argument for argument in arguments if "=" in argument]
     if not references:
         raise KattnError("No recipe was named. For example: kattn train quickstart/rpc train.epochs=5")
+    silence_profiler()
     if force and not resume:
         raise KattnError("--force: says to go on even if the recipe has changed, so it goes with --resume")
     where = start(quiet, device)
@@ -103,11 +106,11 @@ def train(
     if console.quiet:
         return
     for run in runs:
-        done = run.manifest
-        console.print(f"{run.folder}: best {done.get('chosen_on')} top-1 {done['best_validation_top1']:.1f}")
+        console.print(f"{run.folder}: best {run.best}")
     elsewhere = "" if results == Path("results") else f" --results {results}"
     names = _told(sorted({run.name for run in runs}))
-    console.print(f"Next: kattn attack {names} --pgd --epsilon 4/255{elsewhere}")
+    images = all(run.manifest.get("reads", "images") == "images" for run in runs)
+    console.print(f"Next: kattn {f'attack {names} --pgd --epsilon 4/255' if images else f'eval {names}'}{elsewhere}")
 
 
 app.command("eval", epilog=cli_eval.EXAMPLE)(cli_eval.evaluate)
@@ -115,6 +118,7 @@ app.command("attack", epilog=cli_attack.EXAMPLE)(cli_attack.attack)
 app.command("audit", epilog=cli_audit.EXAMPLE)(cli_audit.audit)
 app.command("benchmark", epilog=cli_benchmark.EXAMPLE)(cli_benchmark.benchmark)
 app.command("complexity", epilog=cli_complexity.EXAMPLE)(cli_complexity.complexity)
+app.command("generate", epilog=cli_generate.EXAMPLE)(cli_generate.generate)
 app.command("kernel-pca", epilog=cli_kernel_pca.EXAMPLE)(cli_kernel_pca.kernel_pca)
 app.command("spectrum", epilog=cli_spectrum.EXAMPLE)(cli_spectrum.spectrum)
 app.command("plot", epilog=cli_plot.EXAMPLE)(cli_plot.plot)

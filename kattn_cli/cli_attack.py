@@ -23,12 +23,25 @@ from kattn_cli.cli_options import (
     start,
 )
 from kattn_cli.errors import KattnError, stoppable
+from kattn_cli.results import Run
 
 if TYPE_CHECKING:
+    import torch
+
     from kattn_cli.attacks.settings import Norm as NormName
 
 QUICK = ("pgd", "fgsm", "noise")
 EXAMPLE = "Example:  kattn attack quickstart/rpc --pgd --fgsm --noise --epsilon 1/255 --epsilon 4/255"
+
+
+SHARES = (0.05, 0.1)
+
+
+class TextSplit(str, Enum):
+    """A split of a corpus."""
+
+    test = "test"
+    validation = "validation"
 
 
 class Norm(str, Enum):
@@ -75,6 +88,18 @@ def attack(
     ] = False,
     square: Annotated[bool, typer.Option("--square", help="Black-box: random squares, 5,000 queries.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    word_swap: Annotated[
+        bool, typer.Option("--word-swap", help="Of language models: random words of the text become AAA.")
+    ] = False,
+    share: Annotated[
+        list[str] | None,
+        typer.Option(help="Shares of words to swap, such as 0.05; repeat. [default: 0.05 and 0.1]"),
+    ] = None,
+    split: Annotated[
+        list[TextSplit] | None, typer.Option(help="Splits whose words are swapped; repeat. [default: test]")
+    ] = None,
+    window: Annotated[int | None, typer.Option(min=1, help="See kattn eval --help; so --stride.")] = None,
+    stride: Annotated[int | None, typer.Option(min=1, help="By how many tokens the window moves on.")] = None,
     epsilon: Annotated[
         list[str] | None,
         typer.Option(
@@ -108,7 +133,7 @@ def attack(
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
 ) -> None:
-    """Accuracy on the test set under attack.
+    """Accuracy on the test set under attack; of language models, perplexity.
 
     If no attack is named: pgd, fgsm and noise, which are quick. Several runs are laid side by side, with paired
     differences from the first. What was interrupted goes on where it stopped when the same command is given again.
@@ -125,8 +150,17 @@ def attack(
         "l2": [budget(text) for text in listed(epsilon_l2)],
         "l1": [budget(text) for text in listed(epsilon_l1)],
     }
+    if word_swap and (everything or named):
+        raise KattnError(f"--word-swap: attacks text, and --{named[0] if named else 'all'} images; give one of the two")
+    if not word_swap and (share or split or window or stride):
+        raise KattnError("--share, --split, --window and --stride: go with --word-swap")
     chosen = chosen_runs(results, runs, quiet)
     where = start(quiet, device)
+    if word_swap:
+        shares = [fraction(text) for text in listed(share)] or list(SHARES)
+        splits = [one.value for one in split or [TextSplit.test]]
+        _swap_words(chosen, where, checkpoint.value, shares, splits, seed, limit, window, stride or 1, again)
+        return
     from kattn_cli.commands.attack import attack_runs
     from kattn_cli.commands.attack_plan import Asked, plan
     from kattn_cli.commands.attack_target import Protocol
@@ -152,3 +186,28 @@ def attack(
     )
     with stoppable("what was measured so far is kept; the same command goes on from there"):
         attack_runs(chosen, plan(asked), protocol, figures_folder(results, chosen), checks=checks)
+
+
+def _swap_words(
+    runs: list[Run],
+    device: torch.device,
+    checkpoint: str,
+    shares: list[float],
+    splits: list[str],
+    seed: int,
+    limit: int | None,
+    window: int | None,
+    stride: int,
+    again: bool,
+) -> None:
+    from kattn_cli.commands.perplexity import Settings, Text, measure_perplexity
+    from kattn_cli.commands.perplexity_report import print_perplexity
+
+    texts = [
+        Text(split=split, swap_share=share, swap_seed=seed)  # type: ignore[arg-type]
+        for split in splits
+        for share in (0.0, *shares)
+    ]
+    settings = Settings(device, checkpoint, window, stride, limit, again)
+    with stoppable("what was measured so far is in each run's perplexity.csv; the same command goes on from there"):
+        print_perplexity(measure_perplexity(runs, texts, settings))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,10 @@ from kattn_cli.cli_options import (
     start,
 )
 from kattn_cli.errors import KattnError, stoppable
+from kattn_cli.results import Run
+
+if TYPE_CHECKING:
+    import torch
 
 EXAMPLE = "Example:  kattn eval quickstart/rpc --corruptions --reference quickstart/softmax"
 
@@ -34,7 +38,7 @@ class Parameters(str, Enum):
 def evaluate(
     runs: Runs = None,
     split: Annotated[str, typer.Option(help="test, validation or train.")] = "test",
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many images.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many images or tokens.")] = None,
     corruptions: Annotated[
         bool, typer.Option("--corruptions", help="Also under all 15 types of ImageNet-C at all 5 severities.")
     ] = False,
@@ -67,6 +71,16 @@ def evaluate(
             "their share.",
         ),
     ] = None,
+    window: Annotated[
+        int | None, typer.Option(min=1, help="Tokens that a language model sees at once. [default: its context]")
+    ] = None,
+    stride: Annotated[
+        int | None, typer.Option(min=1, help="By how many tokens that window moves on. [default: 1, as the RPC paper]")
+    ] = None,
+    corpus: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=PATH", help="Also on this text, by the run's own vocabulary; repeat for several."),
+    ] = None,
     again: Annotated[bool, typer.Option("--again", help="Measure anew what was measured before.")] = False,
     save_images: Annotated[
         bool, typer.Option("--save-images", help="Draw what the corruptions look like; alone, evaluate nothing.")
@@ -76,7 +90,7 @@ def evaluate(
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
 ) -> None:
-    """Accuracy, loss and calibration on the test set, clean, corrupted, and on other folders.
+    """Accuracy, loss and calibration on the test set, clean, corrupted, and on other folders; perplexity of text.
 
     The mean error is over types and severities; mCE divides each type's error by a reference's. What was interrupted
     goes on where it stopped when the same command is given again.
@@ -92,6 +106,17 @@ def evaluate(
         raise KattnError("--reference: is for errors under corruption; add --corruptions")
     chosen = chosen_runs(results, runs, quiet)
     where = start(quiet, device)
+    texts = [run for run in chosen if run.reads_text]
+    others = [run for run in chosen if not run.reads_text]
+    if texts:
+        if corrupted or ood or save_images:
+            raise KattnError(f"{texts[0].folder}: reads text; corruptions and --ood are for runs on images")
+        _evaluate_texts(texts, where, checkpoint.value, split, limit, window, stride or 1, corpus or [], again)
+    elif window or stride or corpus:
+        raise KattnError("--window, --stride and --corpus are for language models, and none of the runs is one")
+    if not others:
+        return
+    chosen = others
     from kattn_cli.commands.corruptions import Corruptions, corruption_names, frost_textures, severities
     from kattn_cli.commands.eval import Settings
     from kattn_cli.commands.eval_report import evaluate_and_report
@@ -123,3 +148,28 @@ def evaluate(
             results=results,
             figures=figures_folder(results, chosen),
         )
+
+
+def _evaluate_texts(
+    runs: list[Run],
+    device: torch.device,
+    checkpoint: str,
+    split: str,
+    limit: int | None,
+    window: int | None,
+    stride: int,
+    corpora: list[str],
+    again: bool,
+) -> None:
+    from kattn_cli.commands.perplexity import Settings, Text, measure_perplexity
+    from kattn_cli.commands.perplexity_report import print_perplexity
+
+    texts = [Text(split=split)]  # type: ignore[arg-type]
+    for given in corpora:
+        name, equals, path = given.partition("=")
+        if not (name and equals and path):
+            raise KattnError(f"--corpus {given}: expected NAME=PATH, such as ptb=data/ptb.test.txt")
+        texts.append(Text(corpus=name, path=Path(path).expanduser()))
+    settings = Settings(device, checkpoint, window, stride, limit, again)
+    with stoppable("what was measured so far is in each run's perplexity.csv; the same command goes on from there"):
+        print_perplexity(measure_perplexity(runs, texts, settings))

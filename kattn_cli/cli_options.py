@@ -31,6 +31,8 @@ class Kind(str, Enum):
 class Paper(str, Enum):
     """A paper whose tables ours can be laid beside."""
 
+    primal = "primal"
+    tost = "tost"
     rpc = "rpc"
 
 

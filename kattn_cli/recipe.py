@@ -17,15 +17,15 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from kattn_cli.errors import RecipeError, did_you_mean
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection, SequenceSection
 from kattn_cli.recipe_faults import faults_of, report
 from kattn_cli.recipe_model import (
     STRICT,
     Model,
     TimmModel,
-    Tost,
     Vit,
     model_kind,
+    reads_sequences,
     size_faults,
     spell_out_preset,
     timm_faults,
@@ -99,7 +99,7 @@ class Recipe(BaseModel):
     seed: Seed = 0
     seeds: Annotated[list[Seed], Field(min_length=1)] | None = None
     init_from: str | None = None
-    data: Data = Data()
+    data: ImageSection | SequenceSection = ImageSection()
     model: Model = Vit()
     attention: Annotated[Attention, BeforeValidator(_spelled_out)]
     train: Train = Train()
@@ -232,7 +232,7 @@ def _validate(document: Document) -> dict[str, Any]:
             else:
                 sound[name] = info.default
             continue
-        kind = model_kind(data[name]) if name == "model" else info.annotation
+        kind = _kind_of(name, data) or info.annotation
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(Annotated[kind, info])  # type: ignore[arg-type]
             sound[name] = adapter.validate_python(data[name])
@@ -243,10 +243,19 @@ def _validate(document: Document) -> dict[str, Any]:
     return sound
 
 
+def _kind_of(section: str, data: Mapping[str, Any]) -> type[BaseModel] | None:
+    """Of a section that has several kinds, the one that the document means."""
+    if section == "model":
+        return model_kind(data[section])
+    if section == "data":
+        return SequenceSection if reads_sequences(data.get("model")) else ImageSection
+    return None
+
+
 def _contradictions(sections: Mapping[str, Any]) -> Iterable[Fault]:
     """Values that are sound alone and not together."""
     model, train, attention = (sections.get(name) for name in ("model", "train", "attention"))
-    if isinstance(model, Vit | Tost):
+    if model and not isinstance(model, TimmModel):
         yield from size_faults(model)
         if attention:
             yield from layer_faults(attention, model.depth)

@@ -1,4 +1,4 @@
-"""The data section of a recipe."""
+"""The data section of a recipe: of images, or of sequences, as its model reads."""
 
 from __future__ import annotations
 
@@ -7,28 +7,41 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
-class Data(BaseModel):
-    """The data set by name, with its own options (checked against its constructor), and how its images are read.
+class DataSection(BaseModel):
+    """The data set by name, with its own options (checked against its constructor), and what it is chosen on.
 
-    ``validation``: the share of the training images held out to choose the best epoch by; by default 0.1, or the
+    ``validation``: the share of the training samples held out to choose the best epoch by; by default 0.1, or the
     data set's own validation split where it has one. ``choose_on: test`` chooses on the test set instead, as some
-    authors' programs do; every table then says so. ``classes`` and ``channels`` are what the recipe counts on:
-    another number found is a fault. Images of varying size are read as the central ``crop_pct`` of a square of
-    ``image_size``. ``max_corrupt`` images that cannot be read are named and skipped; one more is an error.
+    authors' programs do; every table then says so. ``classes`` is what the recipe counts on: another number found is
+    a fault.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True, allow_inf_nan=False)
-    name: str = "digits"
-    image_size: Annotated[int, Field(ge=1, le=2048)] | None = None
+    name: str
     classes: Annotated[int, Field(ge=2)] | None = None
-    channels: Literal[1, 3] | None = None
     validation: Annotated[float, Field(gt=0, lt=1)] | None = None
     choose_on: Literal["validation", "test"] = "validation"
-    crop_pct: Annotated[float, Field(gt=0, le=1)] = 0.875
-    max_corrupt: Annotated[int, Field(ge=0)] = 10
-    workers: Annotated[int, Field(ge=0, le=256)] = 4
 
     @property
     def options(self) -> dict[str, Any]:
         """The data set's own options as the recipe gives them."""
         return dict(self.model_extra or {})
+
+
+class ImageSection(DataSection):
+    """How images are read, besides.
+
+    ``channels`` is what the recipe counts on. Images of varying size are read as the central ``crop_pct`` of a square
+    of ``image_size``. ``max_corrupt`` images that cannot be read are named and skipped; one more is an error.
+    """
+
+    name: str = "digits"
+    image_size: Annotated[int, Field(ge=1, le=2048)] | None = None
+    channels: Literal[1, 3] | None = None
+    crop_pct: Annotated[float, Field(gt=0, le=1)] = 0.875
+    max_corrupt: Annotated[int, Field(ge=0)] = 10
+    workers: Annotated[int, Field(ge=0, le=256)] = 4
+
+
+class SequenceSection(DataSection):
+    """Series, sequences of tokens, and texts: all else are options of the data set."""

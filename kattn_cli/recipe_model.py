@@ -65,12 +65,57 @@ class TimmModel(BaseModel):
     weights: str | None = None
 
 
-Model = Vit | Tost | TimmModel
+class Encoder(BaseModel):
+    """A transformer encoder for series and for sequences of tokens: the mean over the tokens is classified.
+
+    ``position``: the code of a token's place, fixed or learned. ``dropout`` goes to the embedding and to what each
+    branch of a block adds.
+    """
+
+    model_config = STRICT
+    name: Literal["encoder"] = "encoder"
+    dim: Annotated[int, Field(ge=1, le=8192)] = 64
+    depth: Annotated[int, Field(ge=1, le=128)] = 2
+    heads: Annotated[int, Field(ge=1, le=128)] = 2
+    mlp_ratio: Annotated[float, Field(gt=0, le=16)] = 2.0
+    position: Literal["sinusoidal", "learned"] = "learned"
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+
+class Decoder(BaseModel):
+    """GPT-2's decoder, of causal mechanisms: it tells the next token of a text, or classifies by the last one."""
+
+    model_config = STRICT
+    name: Literal["decoder"] = "decoder"
+    dim: Annotated[int, Field(ge=1, le=8192)] = 128
+    depth: Annotated[int, Field(ge=1, le=128)] = 4
+    heads: Annotated[int, Field(ge=1, le=128)] = 4
+    mlp_ratio: Annotated[float, Field(gt=0, le=16)] = 4.0
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+
+ImageModel = Vit | Tost | TimmModel
+SequenceModel = Encoder | Decoder
+Model = ImageModel | SequenceModel
+KINDS: dict[str, type[Vit] | type[Tost] | type[Encoder] | type[Decoder]] = {
+    "vit": Vit,
+    "tost": Tost,
+    "xcit": Tost,
+    "encoder": Encoder,
+    "decoder": Decoder,
+}
+"""The models of one's own size; any other name is one of timm's."""
 
 
 def _tost(name: str, dim: int, depth: int, heads: int, layer_scale: float = 1.0) -> dict[str, Any]:
     sizes = {"patch_size": 16, "dim": dim, "depth": depth, "heads": heads, "mlp_ratio": 4.0}
     return {"name": name, **sizes, "layer_scale": layer_scale}
+
+
+def _gpt2(dim: int, depth: int, heads: int) -> dict[str, Any]:
+    return {"name": "decoder", "dim": dim, "depth": depth, "heads": heads}
 
 
 def _crate(dim: int, depth: int, heads: int) -> dict[str, Any]:
@@ -88,8 +133,11 @@ PRESETS: dict[str, dict[str, Any]] = {
     "crate_small": _crate(576, 12, 12),
     "crate_base": _crate(768, 12, 12),
     "crate_large": _crate(1024, 24, 16),
+    "gpt2_base": _gpt2(768, 12, 12),
+    "gpt2_medium": _gpt2(1024, 24, 16),
+    "gpt2_large": _gpt2(1280, 36, 20),
 }
-"""Models by the names of their papers (ToST paper, Table 5; CRATE paper, Table 1): short for a model with its sizes."""
+"""Models by the names of their papers (ToST paper, Tables 5 and 6; CRATE paper, Table 1), short for their sizes."""
 
 
 def spell_out_preset(data: dict[Any, Any]) -> None:
@@ -99,15 +147,18 @@ def spell_out_preset(data: dict[Any, Any]) -> None:
         data["model"] = {**PRESETS[name], **{key: value for key, value in given.items() if key != "name"}}
 
 
-def model_kind(value: object) -> type[Vit] | type[Tost] | type[TimmModel]:
+def model_kind(value: object) -> type[Model]:
     """The kind of model that a recipe names."""
     name = value.get("name", "vit") if isinstance(value, dict) else "vit"
-    if name in ("tost", "xcit"):
-        return Tost
-    return Vit if name == "vit" else TimmModel
+    return KINDS.get(name, TimmModel) if isinstance(name, str) else TimmModel
 
 
-def size_faults(model: Vit | Tost) -> Iterable[Fault]:
+def reads_sequences(value: object) -> bool:
+    """Whether the model that a recipe names reads sequences, and not images."""
+    return model_kind(value) in (Encoder, Decoder)
+
+
+def size_faults(model: Vit | Tost | Encoder | Decoder) -> Iterable[Fault]:
     """Sizes that are sound alone and not together."""
     if model.dim % model.heads:
         yield Fault(("model", "heads"), f"must divide model.dim = {model.dim}, and {model.heads} does not")
@@ -116,13 +167,14 @@ def size_faults(model: Vit | Tost) -> Iterable[Fault]:
             yield Fault(("model", "dim"), f"must be a multiple of 4 for position: sincos, and {model.dim} is not")
         if model.causal and model.pool == "token":
             yield Fault(("model", "pool"), "must be avg for causal: true, since the class token comes first")
-    elif model.dim % (narrowest := model.patch_size // 2):
+    elif isinstance(model, Tost) and model.dim % (narrowest := model.patch_size // 2):
         by = f"for patch_size {model.patch_size}, whose first convolution has dim / {narrowest} channels"
         yield Fault(("model", "dim"), f"must be a multiple of {narrowest} {by}, and {model.dim} is not")
 
 
 def timm_faults(given: Mapping[str, Any]) -> Iterable[Fault]:
     """Sizes beside a name that is none of ours: a name of ours mistyped, or a model whose sizes come with its name."""
-    if (given.keys() & {*Vit.model_fields, *Tost.model_fields}) - {*TimmModel.model_fields}:
-        hint = did_you_mean(str(given.get("name")), ["vit", "tost", "xcit", *PRESETS])
-        yield Fault(("model", "name"), f"only vit, tost, xcit and their presets take sizes{hint}")
+    sizes = {key for kind in KINDS.values() for key in kind.model_fields} - {*TimmModel.model_fields}
+    if given.keys() & sizes:
+        hint = did_you_mean(str(given.get("name")), [*KINDS, *PRESETS])
+        yield Fault(("model", "name"), f"only {', '.join(KINDS)} and their presets take sizes{hint}")

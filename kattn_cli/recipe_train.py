@@ -58,6 +58,16 @@ class Train(BaseModel):
     tensorboard: bool = False
 
 
+AUGMENTATIONS = ("crop_padding", "crop_scale", "flip", "randaugment", "erasing", "mixup", "cutmix")
+
+
+def augmentation_faults(train: Train) -> Iterable[Fault]:
+    """Of a training on sequences: what can be done to images alone."""
+    for key in AUGMENTATIONS:
+        if getattr(train, key):
+            yield Fault(("train", key), "is for images, and the model reads sequences; leave this out")
+
+
 def train_faults(train: Train) -> Iterable[Fault]:
     """Values that are sound alone and not together."""
     if train.warmup_epochs >= train.epochs > 1:

@@ -28,6 +28,8 @@ from kattn_cli.whole_file import faults_as, is_alive, replacing, start_of
 MANIFEST = "manifest.json"
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
+VOCABULARY = "vocabulary.json"
+"""What the tokens of a run on text stand for, so that it can be used without its corpus."""
 CHANGES_NOTHING = (
     "name",
     "seed",
@@ -84,6 +86,22 @@ class Run:
         changed = [one for one in manifest.get("overrides", []) if one.partition("=")[0] not in CHANGES_NOTHING]
         chosen = ["(chosen on test)"] if manifest.get("chosen_on") == "test" else []
         return " ".join([self.name, *changed, *chosen])
+
+    @property
+    def reads_text(self) -> bool:
+        """Whether it is a language model's."""
+        return self.manifest.get("reads") == "text"
+
+    @property
+    def best(self) -> str:
+        """What its best epoch was worth on the split it was chosen by, as ``validation top-1 97.8``; else nothing."""
+        done = self.manifest
+        if done.get("best_validation_top1") is None:
+            return ""
+        split = done.get("chosen_on", "validation")
+        if done.get("chosen_by") == "loss":
+            return f"{split} loss {done['best_validation_loss']:.3f}"
+        return f"{split} top-1 {done['best_validation_top1']:.1f}"
 
     @property
     def status(self) -> str:

@@ -43,7 +43,17 @@ WITHOUT_TORCH = [
     "recipe_train",
     "whole_file",
 ]
-WITHOUT_TORCH += ["figures", "claims", "cli", "cli_attack", "cli_audit", "cli_data", "cli_eval", "cli_kernel_pca"]
+WITHOUT_TORCH += [
+    "figures",
+    "claims",
+    "cli",
+    "cli_attack",
+    "cli_audit",
+    "cli_data",
+    "cli_eval",
+    "cli_generate",
+    "cli_kernel_pca",
+]
 WITHOUT_TORCH += ["cli_benchmark", "cli_complexity", "cli_options", "cli_plot", "cli_spectrum"]
 
 

@@ -155,7 +155,8 @@ MALFORMED: dict[str, tuple[str, str]] = {
     ),
     "unknown preset": (
         "name: x\nattention: tssa\nmodel: {name: tost_smal}\n",
-        "model.name  expected vit, tost, xcit, one of their presets or one of timm's vision transformers, "
+        "model.name  expected vit, tost, xcit, encoder, decoder, one of their presets or one of timm's vision "
+        "transformers, "
         'not "tost_smal"; did you mean "tost_small"?',
     ),
     "unknown key beside a preset": (
@@ -274,7 +275,7 @@ def test_sound(tmp_path: Path) -> None:
     recipe = load(path, ["train.epochs=7", "attention.layers.0.iterations=6", "data.image_size=16"])
     assert recipe.train.lr == 3e-4
     assert recipe.train.epochs == 7
-    assert recipe.data.image_size == 16
+    assert recipe.data.model_dump()["image_size"] == 16
     rpc = recipe.attention.layers[0]
     assert rpc.options == {
         "iterations": 6,
@@ -379,7 +380,7 @@ def test_model_kinds(tmp_path: Path) -> None:
     assert load(path).model == Tost(name="xcit")
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", [name for name in PRESETS if not name.startswith("gpt2")])
 def test_presets_are_written_out(name: str, tmp_path: Path) -> None:
     """With what is given beside the name, in the file or on the command line, in place of the preset's own."""
     path, again = tmp_path / "preset.yaml", tmp_path / "again.yaml"

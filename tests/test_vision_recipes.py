@@ -11,7 +11,9 @@ import torch
 from kattn_cli.attention.options import check_options
 from kattn_cli.models import build_model
 from kattn_cli.recipe import Recipe, load_recipe
+from kattn_cli.recipe_data import ImageSection
 from kattn_cli.recipe_files import find_recipes, shipped_recipes
+from kattn_cli.recipe_model import Decoder, Encoder
 
 FOLDERS = ("imagenet", "imagenet100", "finetune", "cifar10", "fashion_mnist")
 ALL = [name for name in shipped_recipes() if name.startswith(tuple(f"{folder}/" for folder in FOLDERS))]
@@ -67,8 +69,10 @@ COUNTED: dict[str, int] = {}
 def parameters(recipe: Recipe) -> int:
     """Of the recipe's model with its attention, for 1,000 classes; each is built once, without memory for it."""
     pixels, channels = SHAPES.get(recipe.data.name, (224, 3))
+    assert isinstance(recipe.data, ImageSection)
     size = recipe.data.image_size or pixels
     model = recipe.model.model_copy(update={"drop_path": 0.0})
+    assert not isinstance(model, Encoder | Decoder)
     key = f"{model!r} {recipe.attention!r} {size} {channels}"
     if key not in COUNTED:
         sizes = {"image_size": size, "channels": channels, "classes": 1000}

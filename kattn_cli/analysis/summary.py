@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +16,7 @@ ADAMW_MOMENTS = 2
 
 @dataclass(frozen=True)
 class Summary:
-    """``flops`` are the matrix products of one image's forward pass, a multiplication and an addition counting as two.
+    """``flops`` are the matrix products of one sample's forward pass, a multiplication and an addition counting as two.
 
     Memory in bytes: ``weights``, ``gradients``, ``optimizer`` (AdamW's two moments), ``average`` (the EMA's weights),
     ``activations`` (what a forward pass over one shard of a batch keeps for the backward pass). What libraries
@@ -37,19 +38,19 @@ class Summary:
 
 
 def summarise(
-    model: nn.Module, loss: Callable[[Tensor], Tensor], images: tuple[int, int, int], *, shard: int, ema: bool
+    model: nn.Module, loss: Callable[[Any], Tensor], sample: Callable[[int], Any], *, shard: int, ema: bool
 ) -> Summary:
     """Summarise ``model``, which lies on the meta device, so that nothing is computed.
 
     Args:
-        loss: of a batch ``(B, channels, height, width)``, a scalar.
-        images: channels, height, width.
-        shard: images that one device sees at once.
+        loss: of a batch, a scalar.
+        sample: so many inputs, on the meta device.
+        shard: samples that one device sees at once.
     """
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         model.eval()
-        model(torch.empty(1, *images, device="meta"))
-    one, two = (_kept(model, loss, count, images) for count in (1, 2))
+        model(sample(1))
+    one, two = (_kept(model, loss, sample(count)) for count in (1, 2))
     weights = sum(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     return Summary(
         parameters=sum(parameter.numel() for parameter in model.parameters()),
@@ -62,8 +63,8 @@ def summarise(
     )
 
 
-def _kept(model: nn.Module, loss: Callable[[Tensor], Tensor], count: int, images: tuple[int, int, int]) -> int:
-    """Bytes kept for the backward pass of ``count`` images, parameters apart."""
+def _kept(model: nn.Module, loss: Callable[[Any], Tensor], inputs: Any) -> int:
+    """Bytes kept for the backward pass of ``inputs``, parameters apart."""
     own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
     kept: dict[int, Tensor] = {}
 
@@ -75,5 +76,5 @@ def _kept(model: nn.Module, loss: Callable[[Tensor], Tensor], count: int, images
 
     model.train()
     with saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss(torch.empty(count, *images, device="meta"))
+        loss(inputs)
     return sum(tensor.untyped_storage().nbytes() for tensor in kept.values())

@@ -10,7 +10,7 @@ from torch import Tensor
 from kattn_cli.attacks.convention import Convention
 from kattn_cli.commands.attack_plan import Planned
 from kattn_cli.commands.attacked_images import FOLDER, AttackedImages
-from kattn_cli.commands.loading import OpenRun, open_run
+from kattn_cli.commands.loading import OpenImageRun, as_image_run, open_run
 from kattn_cli.data import Split
 from kattn_cli.device import device_name
 from kattn_cli.errors import RunError
@@ -41,7 +41,8 @@ class Target:
 
     def __init__(self, run: Run, protocol: Protocol) -> None:
         self.record = provenance(device_name(protocol.device))
-        self.opened: OpenRun = open_run(run, protocol.device, protocol.checkpoint)
+        opened = open_run(run, protocol.device, protocol.checkpoint)
+        self.opened: OpenImageRun = as_image_run(opened, "an attack on pixels")
         self.protocol = protocol
         self.model = self.opened.model.requires_grad_(False)
         self.split: Split = self.opened.data.splits["test"].first(protocol.limit).to(protocol.device)

@@ -12,6 +12,8 @@ from kattn_cli.console import console
 from kattn_cli.figures.comparison import comparison
 from kattn_cli.results import Run
 
+PERPLEXITY = "perplexity"
+FACTS = ("params", "train s", "seeds")
 MOST_COLUMNS = 7
 """Quantities that fit beside each other; with more, and fewer runs, the runs stand side by side instead."""
 
@@ -28,7 +30,7 @@ def print_comparison(runs: Sequence[Run]) -> pd.DataFrame:
     seeds = table.groupby("label", sort=False)["seeds"].max()
     cells |= {(label, "seeds"): str(count) for label, count in seeds.items()}
     labels, quantities = (list(dict.fromkeys(part)) for part in zip(*cells, strict=True))
-    console.print("\nTop-1 on the test set in %, mean ± half of the 95 % interval (standard deviation) over seeds\n")
+    console.print(f"\n{_measured(quantities)}, mean ± half of the 95 % interval (standard deviation) over seeds\n")
     if len(quantities) <= max(MOST_COLUMNS, len(labels)):
         print_wide(["run", *quantities], [[one, *(cells.get((one, q), "") for q in quantities)] for one in labels])
     else:
@@ -37,7 +39,17 @@ def print_comparison(runs: Sequence[Run]) -> pd.DataFrame:
     return table
 
 
+def _measured(quantities: Sequence[str]) -> str:
+    perplexity = [one for one in quantities if one.startswith(PERPLEXITY)]
+    if not perplexity:
+        return "Top-1 on the test set in %"
+    only = set(quantities) <= {*perplexity, *FACTS}
+    return "Perplexity on the test set" if only else "Top-1 in %, and perplexity, on the test set"
+
+
 def _cell(quantity: str, mean: float, half: float, std: float) -> str:
     if quantity == "params":
         return f"{mean:,.0f}"
-    return f"{mean:.1f}" if math.isnan(half) or quantity == "train s" else f"{mean:.1f} ± {half:.1f} ({std:.1f})"
+    digits = 2 if quantity.startswith(PERPLEXITY) else 1
+    alone = f"{mean:.{digits}f}"
+    return alone if math.isnan(half) or quantity == "train s" else f"{alone} ± {half:.{digits}f} ({std:.{digits}f})"

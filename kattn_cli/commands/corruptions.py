@@ -66,7 +66,7 @@ class Corruptions:
 
     def steps(self, subject: Subject) -> list[Step]:
         """See :class:`~kattn_cli.commands.eval.Part`; what was measured before is left out, and that is said."""
-        kept = self.measured(subject.run, subject.clean_row, subject.opened.data.image_size)
+        kept = self.measured(subject.run, subject.clean_row, subject.images("--corruptions").data.image_size)
         if subject.run.folder in self.again:
             kept = kept.iloc[:0]
         done = set(zip(kept["corruption"], kept["severity"], strict=True))
@@ -78,7 +78,7 @@ class Corruptions:
         return [partial(self._measure, subject, name, severity) for name, severity in left]
 
     def _measure(self, subject: Subject, name: str, severity: int) -> str:
-        making = self.making(subject.opened.data.image_size)
+        making = self.making(subject.images("--corruptions").data.image_size)
         corrupted = CorruptedSplit(subject.split, name, severity, making)
         columns: dict[str, Any] = {
             "corruption": name,
@@ -93,7 +93,7 @@ class Corruptions:
 
     def errors(self, evaluated: Evaluated) -> pd.DataFrame:
         """What :meth:`measured` finds for an evaluated run."""
-        return self.measured(evaluated.run, evaluated.clean, evaluated.data.image_size)
+        return self.measured(evaluated.run, evaluated.clean, evaluated.image_data.image_size)
 
     @cached_property
     def _frost(self) -> str:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Sized
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from kattn_cli.commands.data_section import option_faults_of, resolved
+from kattn_cli.commands.data_section import facts_of, option_faults_of, resolved
 from kattn_cli.console import console
-from kattn_cli.data import DATASETS, data_set
-from kattn_cli.data.dataset import DataSet, FileCheck
+from kattn_cli.data import DATASETS, ImageData, SequenceData, data_set
+from kattn_cli.data.corpora import TextCorpus
+from kattn_cli.data.dataset import Corpus, DataSet, FileCheck, ImageDataSet, SequenceDataSet
 from kattn_cli.errors import DataError, RecipeError, did_you_mean
 from kattn_cli.options import option_faults
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import DataSection, ImageSection
 from kattn_cli.recipe_faults import faults_of
 from kattn_cli.strict_yaml import Fault, parse
 
@@ -28,11 +29,7 @@ def data_rows() -> list[tuple[str, str, str]]:
 
 
 def _facts(cls: type[DataSet]) -> str:
-    if option_faults(cls, {}, ()):
-        return ""
-    try:
-        facts = cls().facts()
-    except DataError:
+    if option_faults(cls, {}, ()) or not (facts := facts_of(cls())):
         return ""
     size = f"{facts.image_size} × {facts.image_size}" if facts.image_size else "sizes vary"
     return f"; {facts.classes} classes, {size} × {facts.channels}"
@@ -70,10 +67,26 @@ def check_data(name: str, overrides: Sequence[str]) -> None:
     if bad:
         count = "1 file is" if len(bad) == 1 else f"{len(bad)} files are"
         raise DataError(f"{name}: {count} damaged; remove what is and get it again: {source.how_to_get}")
-    facts = source.facts()
-    splits = source.load(data, data.image_size or facts.image_size or USUAL_SIZE)
-    told = ", ".join(f"{split} {len(images):,}" for split, images in splits.items())
-    console.print(f"{name}: {told} images, {facts.classes} classes", markup=False)
+    console.print(f"{name}: {_found(source, data)}", markup=False)
+
+
+def _found(source: DataSet, data: DataSection) -> str:
+    """What is in the splits, in words."""
+    if isinstance(source, TextCorpus) and "train" not in source.sources():
+        return f"only {', '.join(source.sources())}, for kattn eval --corpus"
+    if isinstance(source, Corpus):
+        vocabulary, texts = source.load()
+        told = ", ".join(f"{split} {len(text.tokens):,}" for split, text in texts.items())
+        return f"{told} tokens, of {vocabulary.size:,}"
+    if isinstance(source, ImageDataSet):
+        assert isinstance(data, ImageSection)
+        splits: Mapping[Any, Sized] = source.load(data, data.image_size or source.facts().image_size or USUAL_SIZE)
+        unit = ImageData.unit
+    else:
+        assert isinstance(source, SequenceDataSet)
+        splits, unit = source.load(), SequenceData.unit
+    told = ", ".join(f"{split} {len(samples):,}" for split, samples in splits.items())
+    return f"{told} {unit}, {source.facts().classes} classes"
 
 
 def fetch_data(name: str, overrides: Sequence[str]) -> None:
@@ -89,7 +102,7 @@ def fetch_data(name: str, overrides: Sequence[str]) -> None:
     check_data(name, overrides)
 
 
-def section(name: str, overrides: Sequence[str]) -> Data:
+def section(name: str, overrides: Sequence[str]) -> DataSection:
     """The data section that ``name`` and ``key=value`` give, every option written out.
 
     Raises:
@@ -97,6 +110,7 @@ def section(name: str, overrides: Sequence[str]) -> Data:
     """
     if name not in DATASETS:
         raise RecipeError(f"{name}: expected one of {', '.join(DATASETS)}{did_you_mean(name, DATASETS)}")
+    kind = DATASETS[name].section
     given: dict[str, Any] = {"name": name}
     faults: list[Fault] = []
     for override in overrides:
@@ -107,9 +121,9 @@ def section(name: str, overrides: Sequence[str]) -> Data:
         faults += [Fault((key,), fault.message) for fault in value.faults]
         given[key] = value.data
     try:
-        data = Data.model_validate(given)
+        data = kind.model_validate(given)
     except ValidationError as error:
-        faults += faults_of(error, (), Data)
+        faults += faults_of(error, (), kind)
     else:
         faults += [Fault(fault.path[1:], fault.message) for fault in option_faults_of(data)]
     if faults:

@@ -1,20 +1,23 @@
-"""A recipe's data section against what is here; no image is read for it."""
+"""A recipe's data section against what is here; no sample is read for it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from typing import TypeVar
 
 from kattn_cli.data import DATASETS, data_set
+from kattn_cli.data.dataset import Corpus, DataSet, Facts, ImageDataSet, SequenceDataSet
 from kattn_cli.errors import DataError, did_you_mean
 from kattn_cli.options import option_faults, option_names, with_defaults
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import DataSection, ImageSection
 from kattn_cli.strict_yaml import Fault
 
 _SECTION = ("data",)
+AnySection = TypeVar("AnySection", bound=DataSection)
 
 
-def data_faults(data: Data, there: bool = True) -> Iterable[Fault]:
+def data_faults(data: DataSection, there: bool = True) -> Iterable[Fault]:
     """What the data set has to say against the section; ``there``: whether its files must be there."""
     faults = option_faults_of(data)
     yield from faults
@@ -23,30 +26,60 @@ def data_faults(data: Data, there: bool = True) -> Iterable[Fault]:
         yield from _faults_of_what_is_there(data, there)
 
 
-def option_faults_of(data: Data) -> list[Fault]:
-    """A name that does not exist, or options that the data set does not take."""
+def option_faults_of(data: DataSection) -> list[Fault]:
+    """A name that does not exist or of data that the model does not read; options that the data set does not take."""
     if data.name not in DATASETS:
         hint = did_you_mean(data.name, DATASETS)
         return [Fault((*_SECTION, "name"), f'expected one of {", ".join(DATASETS)}, not "{data.name}"{hint}')]
     cls = DATASETS[data.name]
+    if not isinstance(data, cls.section):
+        return [Fault((*_SECTION, "name"), _unlike_the_model(data.name, cls))]
     names = option_names(cls)
     known = {key: value for key, value in data.options.items() if key in names}
-    hints = {key: did_you_mean(key, [*Data.model_fields, *names]) for key in data.options if key not in known}
+    hints = {key: did_you_mean(key, [*type(data).model_fields, *names]) for key in data.options if key not in known}
     unknown = [Fault((*_SECTION, key), f"unknown key{hint}") for key, hint in hints.items()]
     return unknown + option_faults(cls, known, _SECTION)
 
 
-def image_size(data: Data) -> int | None:
+def _unlike_the_model(name: str, cls: type[DataSet]) -> str:
+    if issubclass(cls, ImageDataSet):
+        return f"{name} holds images, which encoder and decoder do not read; take model.name: vit, or another data set"
+    kind, models = ("text", "decoder") if issubclass(cls, Corpus) else ("sequences", "encoder or decoder")
+    return f"{name} holds {kind}, and the model reads images; take model.name: {models}"
+
+
+def image_size(data: DataSection) -> int | None:
     """The size of the images that a model will see, if that is known."""
-    if data.image_size is not None:
+    if isinstance(data, ImageSection) and data.image_size is not None:
         return data.image_size
+    facts = None if option_faults_of(data) else facts_of(data_set(data))
+    return facts.image_size if isinstance(facts, Facts) else None
+
+
+def sequence_length(data: DataSection) -> int | None:
+    """The greatest number of tokens that a model will see, if that is known."""
+    if option_faults_of(data):
+        return None
+    source = data_set(data)
+    if isinstance(source, Corpus):
+        return source.context
+    if not isinstance(source, SequenceDataSet):
+        return None
     try:
-        return None if option_faults_of(data) else data_set(data).facts().image_size
+        return source.facts().seq_len
     except DataError:
         return None
 
 
-def resolved(data: Data) -> Data:
+def facts_of(source: DataSet) -> Facts | None:
+    """Of a data set of images, if its files are not needed to know them or are there; else None."""
+    try:
+        return source.facts() if isinstance(source, ImageDataSet) else None
+    except DataError:
+        return None
+
+
+def resolved(data: AnySection) -> AnySection:
     """With every option of the data set written out, and paths as absolute ones.
 
     What is not there may be a name on a hub, and stays as it is; ``root`` is always a path.
@@ -56,15 +89,15 @@ def resolved(data: Data) -> Data:
     for key in cls.path_options:
         if (given := options.get(key)) and (key == "root" or os.path.exists(os.path.expanduser(given))):
             options[key] = os.path.abspath(os.path.expanduser(given))
-    return Data(**{key: getattr(data, key) for key in Data.model_fields}, **options)
+    return type(data)(**{key: getattr(data, key) for key in type(data).model_fields}, **options)
 
 
-def _contradictions(data: Data) -> Iterable[Fault]:
+def _contradictions(data: DataSection) -> Iterable[Fault]:
     if data.validation and data.choose_on == "test":
         yield Fault((*_SECTION, "validation"), "is held out of training to choose by, and choose_on is test")
 
 
-def _faults_of_what_is_there(data: Data, there: bool) -> Iterable[Fault]:
+def _faults_of_what_is_there(data: DataSection, there: bool) -> Iterable[Fault]:
     try:
         source = data_set(data)
     except DataError as error:
@@ -73,6 +106,10 @@ def _faults_of_what_is_there(data: Data, there: bool) -> Iterable[Fault]:
     missing = source.missing()
     if missing and there and not data.options.get("download"):
         yield _placed(data, missing)
+    if isinstance(source, Corpus):
+        yield from _corpus_faults(data)
+        return
+    assert isinstance(source, ImageDataSet | SequenceDataSet)
     try:
         facts = source.facts()
     except DataError as error:
@@ -81,16 +118,28 @@ def _faults_of_what_is_there(data: Data, there: bool) -> Iterable[Fault]:
         return
     if data.classes and data.classes != facts.classes:
         yield Fault((*_SECTION, "classes"), f"{data.name} has {facts.classes} classes, not {data.classes}")
-    if data.channels and data.channels != facts.channels and not DATASETS[data.name].any_channels:
+    if data.validation and facts.own_validation:
+        yield Fault((*_SECTION, "validation"), f"{data.name} has a validation split of its own; leave this out")
+    if isinstance(data, ImageSection) and isinstance(facts, Facts):
+        yield from _image_faults(data, facts)
+
+
+def _image_faults(data: ImageSection, facts: Facts) -> Iterable[Fault]:
+    if data.channels and data.channels != facts.channels and not getattr(DATASETS[data.name], "any_channels", False):
         channels = "1 channel" if facts.channels == 1 else f"{facts.channels} channels"
         yield Fault((*_SECTION, "channels"), f"{data.name} has {channels}, not {data.channels}")
     if data.image_size is None and facts.image_size is None:
         yield Fault((*_SECTION, "image_size"), f"is missing: the images of {data.name} vary in size; 224 is usual")
-    if data.validation and facts.own_validation:
-        yield Fault((*_SECTION, "validation"), f"{data.name} has a validation split of its own; leave this out")
 
 
-def _placed(data: Data, message: str) -> Fault:
+def _corpus_faults(data: DataSection) -> Iterable[Fault]:
+    if data.classes:
+        yield Fault((*_SECTION, "classes"), f"{data.name} is running text, which has none; leave this out")
+    if data.validation:
+        yield Fault((*_SECTION, "validation"), f"{data.name} is running text, held out by its own rule; leave this out")
+
+
+def _placed(data: DataSection, message: str) -> Fault:
     """``data.train: there is …`` is a fault of that key; what names none is one of the root."""
     names = option_names(DATASETS[data.name])
     message = message.removeprefix(f"{data.name}: ")

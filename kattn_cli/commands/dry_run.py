@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import torch
 from rich.table import Table
@@ -15,8 +17,8 @@ from kattn_cli.commands import recipes
 from kattn_cli.commands.loading import build, data_of
 from kattn_cli.commands.train import per_seed
 from kattn_cli.console import console
-from kattn_cli.data import ImageData
-from kattn_cli.models import Classifier, auxiliary_loss
+from kattn_cli.data import ImageData, LoadedData, TextData
+from kattn_cli.models import AttentionModel, auxiliary_loss
 from kattn_cli.recipe import Recipe
 from kattn_cli.recipe_files import find_recipes
 from kattn_cli.training.plan import Plan
@@ -48,34 +50,47 @@ def dry_run(
             console.print(table)
 
 
-def _data(data: ImageData) -> str:
+def _data(data: LoadedData) -> str:
     counts = ", ".join(f"{len(split):,} {name}" for name, split in data.splits.items())
-    size = f"{data.image_size} × {data.image_size} × {data.channels}"
     chosen = "; the best epoch is chosen on the test set" if data.chosen_on == "test" else ""
-    return f"{data.name}: {counts}; {size}, {data.classes} classes{chosen}"
+    return f"{data.name}: {counts}; {_shape(data)}{chosen}"
 
 
-def _model(recipe: Recipe, data: ImageData, model: Classifier, processes: int) -> Iterator[tuple[str, str]]:
+def _shape(data: LoadedData) -> str:
+    """Of what, how large, and to be told from how many."""
+    if isinstance(data, TextData):
+        return f"windows of {data.context:,} tokens, a vocabulary of {data.vocabulary.size:,}"
+    if isinstance(data, ImageData):
+        return f"{data.image_size} × {data.image_size} × {data.channels}, {data.classes} classes"
+    of = f"{data.channels} channels" if data.channels else f"a vocabulary of {data.vocabulary_size:,}"
+    return f"{'two of ' if data.pairs else ''}up to {data.seq_len:,} long, {of}, {data.classes} classes"
+
+
+def _model(recipe: Recipe, data: LoadedData, model: AttentionModel, processes: int) -> Iterator[tuple[str, str]]:
     yield "model", f"{recipe.model.name}: {sum(one.numel() for one in model.parameters()):,} parameters"
     yield "attention", _attention(model)
     train = recipe.train
     model.set_grad_checkpointing(train.grad_checkpointing)
     shard = -(-train.batch_size // (processes * train.accumulate))
 
-    def loss(images: Tensor) -> Tensor:
-        return model(images).float().logsumexp(-1).mean() + auxiliary_loss(model)
+    def loss(inputs: Any) -> Tensor:
+        return model(inputs).float().logsumexp(-1).mean() + auxiliary_loss(model)
 
-    images = (data.channels, data.image_size, data.image_size)
     try:
-        summary = summarise(model, loss, images, shard=shard, ema=train.ema is not None)
+        sample = partial(data.sample, device="meta")
+        summary = summarise(model, loss, sample, shard=shard, ema=train.ema is not None)
     except Exception as error:
         yield "memory", f"cannot be estimated: a mechanism does not run without data ({type(error).__name__})"
         return
-    yield "operations", f"{_scaled(summary.flops)}FLOP an image forward, matrix products only"
-    yield "memory", _memory(summary, shard, train.precision)
+    yield "operations", f"{_scaled(summary.flops)}FLOP {_one(data)} forward, matrix products only"
+    yield "memory", _memory(summary, f"{shard:,} {data.unit}", train.precision)
 
 
-def _attention(model: Classifier) -> str:
+def _one(data: LoadedData) -> str:
+    return f"{'an' if data.unit == ImageData.unit else 'a'} {data.unit.removesuffix('s')}"
+
+
+def _attention(model: AttentionModel) -> str:
     kinds = [type(mechanism).__name__ for mechanism in model.mechanisms()]
     parts, layer = [], 0
     for kind, group in groupby(kinds):
@@ -85,22 +100,22 @@ def _attention(model: Classifier) -> str:
     return ", ".join(parts)
 
 
-def _memory(summary: Summary, shard: int, precision: str) -> str:
+def _memory(summary: Summary, shard: str, precision: str) -> str:
     fixed = summary.memory - summary.activations
     note = "" if precision == "float32" else f", less in {precision}"
     return (
         f"about {_gib(summary.memory)} on each device: {_gib(summary.activations)} kept for the backward pass of "
-        f"{shard:,} images in float32{note}; {_gib(fixed)} weights, gradients and AdamW's moments"
+        f"{shard} in float32{note}; {_gib(fixed)} weights, gradients and AdamW's moments"
     )
 
 
-def _steps(recipe: Recipe, data: ImageData, processes: int) -> str:
+def _steps(recipe: Recipe, data: LoadedData, processes: int) -> str:
     train = recipe.train
     plan = Plan(len(data.splits["train"]), train, recipe.seed, processes=processes)
     parts = f", in {plan.shards} parts" if plan.shards > 1 else ""
     return (
         f"{plan.steps_per_epoch:,} an epoch × {train.epochs:,} epochs = {plan.steps:,}, "
-        f"each of {train.batch_size:,} images{parts}"
+        f"each of {train.batch_size:,} {data.unit}{parts}"
     )
 
 

@@ -11,9 +11,9 @@ import torch
 from rich.progress import Progress
 
 from kattn_cli.analysis.statistics import wilson_interval
-from kattn_cli.commands.loading import OpenRun, open_run
+from kattn_cli.commands.loading import OpenImageRun, OpenRun, as_image_run, open_run
 from kattn_cli.console import progress_bar
-from kattn_cli.data import ImageData, Split, SplitName
+from kattn_cli.data import ImageData, LoadedData, SplitName
 from kattn_cli.device import device_name
 from kattn_cli.provenance import provenance
 from kattn_cli.recipe import Recipe
@@ -44,12 +44,20 @@ class Subject:
         self.opened: OpenRun = open_run(run, settings.device, settings.checkpoint)
         self.run = run
         self.settings = settings
-        self.split: Split = self.opened.data.splits[settings.split].first(settings.limit).to(settings.device)
+        self.split: Any = self.opened.data.splits[settings.split].first(settings.limit).to(settings.device)
         self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
+
+    def images(self, for_: str) -> OpenImageRun:
+        """The run, if it classifies images, which ``for_`` needs.
+
+        Raises:
+            RunError: if it reads anything else.
+        """
+        return as_image_run(self.opened, for_)
 
     @cached_property
     def clean(self) -> Outputs:
-        """What the model says of the clean images."""
+        """What the model says of the split as it is."""
         return outputs_on(self.opened.model, self.split)
 
     @cached_property
@@ -108,8 +116,14 @@ class Evaluated:
 
     run: Run
     recipe: Recipe
-    data: ImageData
+    data: LoadedData
     clean: dict[str, Any]
+
+    @property
+    def image_data(self) -> ImageData:
+        """Of a run that classifies images."""
+        assert isinstance(self.data, ImageData)
+        return self.data
 
 
 def evaluate_runs(runs: Sequence[Run], settings: Settings, parts: Sequence[Part] = ()) -> list[Evaluated]:

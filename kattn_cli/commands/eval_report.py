@@ -87,13 +87,13 @@ def _report(
     if rows.empty:
         return
     if isinstance(part, Corruptions):
-        making = part.making(one.data.image_size)
+        making = part.making(one.image_data.image_size)
         title = f"{one.clean['images']} test images, parameters {making.parameters}, seed {making.seed}"
         table, parameters = ERRORS_CSV, part.parameters
     else:
         parameters = None
         title, table = part.name, f"{Path(ERRORS_CSV).stem}_{part.name}.csv"
-    used = reference or usual_reference(one.recipe, one.data, parameters)
+    used = reference or usual_reference(one.recipe, one.image_data, parameters)
     errors = _reference_errors(used, part, evaluated) if used else {}
     name = used.name if used else ""
     clean = one.clean["top1"]

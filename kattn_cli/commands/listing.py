@@ -78,12 +78,11 @@ def _runs(results: Path) -> Rows:
             yield run.folder.relative_to(results).as_posix(), run.status, "", ""
             continue
         manifest = run.manifest
-        top1 = manifest.get("best_validation_top1")
         yield (
             run.folder.relative_to(results).as_posix(),
             run.status,
             str(manifest["start"])[:16].replace("T", " "),
-            "" if top1 is None else f"{manifest.get('chosen_on', 'validation')} top-1 {top1:.1f}",
+            run.best,
         )
 
 

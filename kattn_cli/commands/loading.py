@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
@@ -10,15 +11,22 @@ import torch
 
 from kattn_cli.commands import recipes
 from kattn_cli.console import console
-from kattn_cli.data import ImageData, load_data
-from kattn_cli.errors import CheckpointError
-from kattn_cli.models import Classifier, build_model
+from kattn_cli.data import ImageData, LoadedData, SequenceData, TextData, load_data
+from kattn_cli.errors import CheckpointError, RecipeError, RunError
+from kattn_cli.models import (
+    AttentionModel,
+    Classifier,
+    build_language_model,
+    build_model,
+    build_sequence_classifier,
+)
 from kattn_cli.recipe import Recipe
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection, SequenceSection
+from kattn_cli.recipe_model import Decoder, Encoder
 from kattn_cli.results import RECIPE, Run
 from kattn_cli.training.checkpoint import has_weights, load_weights, weights_path
 
-_WHERE_DATA_LIES = {"root", "download", "workers", "max_corrupt"}
+_WHERE_DATA_LIES = {"root", "vocabulary_from", "download", "workers", "max_corrupt"}
 
 
 @dataclass(frozen=True)
@@ -30,24 +38,60 @@ class OpenRun:
 
     run: Run
     recipe: Recipe
-    model: Classifier
-    data: ImageData
+    model: AttentionModel
+    data: LoadedData
     checkpoint: str
     step: int
 
 
-def data_of(recipe: Recipe) -> ImageData:
+@dataclass(frozen=True)
+class OpenImageRun(OpenRun):
+    """A run whose model classifies images."""
+
+    model: Classifier
+    data: ImageData
+
+    @property
+    def section(self) -> ImageSection:
+        """The recipe's data section."""
+        assert isinstance(self.recipe.data, ImageSection)
+        return self.recipe.data
+
+
+def data_of(recipe: Recipe) -> LoadedData:
     """The recipe's data set, loaded once a process."""
-    return _load_data(recipe.data.model_dump_json())
+    return _load_data(type(recipe.data), recipe.data.model_dump_json())
 
 
 @cache
-def _load_data(section: str) -> ImageData:
-    return load_data(Data.model_validate_json(section))
+def _load_data(kind: type[ImageSection] | type[SequenceSection], section: str) -> LoadedData:
+    return load_data(kind.model_validate_json(section))
 
 
-def build(recipe: Recipe, data: ImageData) -> Classifier:
+def build(recipe: Recipe, data: LoadedData) -> AttentionModel:
     """The recipe's model, freshly initialised."""
+    model = recipe.model
+    if isinstance(data, ImageData):
+        return _image_model(recipe, data)
+    assert isinstance(model, Encoder | Decoder)
+    if isinstance(data, TextData):
+        assert isinstance(model, Decoder)
+        return build_language_model(model, recipe.attention, seq_len=data.context, vocabulary=data.vocabulary.size)
+    return build_sequence_classifier(
+        model,
+        recipe.attention,
+        seq_len=data.seq_len,
+        classes=data.classes,
+        channels=data.channels,
+        vocabulary=data.vocabulary_size,
+        pairs=data.pairs,
+        mean=data.mean,
+        std=data.std,
+    )
+
+
+def _image_model(recipe: Recipe, data: ImageData) -> Classifier:
+    assert not isinstance(recipe.model, Encoder | Decoder)
     return build_model(
         recipe.model,
         recipe.attention,
@@ -73,13 +117,52 @@ def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRu
         RecipeError, DataError, CheckpointError: if the recipe, its data or the weights cannot be used, in one line.
     """
     recipe = recipes.load(run.folder / RECIPE, weights=False)
-    if not has_weights(run.folder, checkpoint) and has_weights(run.folder, "last"):
-        console.print(f"{run.folder}: has no {checkpoint} checkpoint; using the last")
-        checkpoint = "last"
-    if not has_weights(run.folder, checkpoint):
-        raise CheckpointError(f"{run.folder}: has no checkpoint (its training is {run.status})")
+    checkpoint = which_weights(run, checkpoint, console.print)
     data = data_of(recipe)
     model = build(recipe, data)
     path = weights_path(run.folder, checkpoint)
     used = load_weights(path, model, identity(recipe), on_damage=partial(console.print, markup=False))
     return OpenRun(run, recipe, model.to(device).eval(), data, checkpoint, int(used.get("step", 0)))
+
+
+def which_weights(run: Run, checkpoint: str, tell: Callable[[str], object]) -> str:
+    """``checkpoint``, or ``last`` where the run has no such weights, which is then told.
+
+    Raises:
+        CheckpointError: if it has none at all.
+    """
+    if not has_weights(run.folder, checkpoint) and has_weights(run.folder, "last"):
+        tell(f"{run.folder}: has no {checkpoint} checkpoint; using the last")
+        checkpoint = "last"
+    if not has_weights(run.folder, checkpoint):
+        raise CheckpointError(f"{run.folder}: has no checkpoint (its training is {run.status})")
+    return checkpoint
+
+
+def as_image_run(opened: OpenRun, for_: str) -> OpenImageRun:
+    """The same, known to be of a run that classifies images; ``for_`` what they are needed for, such as ``PGD``.
+
+    Raises:
+        RunError: if it reads anything else.
+    """
+    if not isinstance(opened.model, Classifier) or not isinstance(opened.data, ImageData):
+        raise RunError(f"{opened.run.folder}: {reads(opened.data)}; {for_} is for runs on images")
+    return OpenImageRun(opened.run, opened.recipe, opened.model, opened.data, opened.checkpoint, opened.step)
+
+
+def image_data_of(recipe: Recipe, for_: str) -> ImageData:
+    """The recipe's images; ``for_`` what they are needed for.
+
+    Raises:
+        RecipeError: if it reads anything else.
+    """
+    data = data_of(recipe)
+    if not isinstance(data, ImageData):
+        raise RecipeError(f"{recipe.name}: {reads(data)}; {for_} is for recipes on images")
+    return data
+
+
+def reads(data: LoadedData) -> str:
+    """What a run or recipe reads, in words."""
+    kind = {ImageData: "images", SequenceData: "sequences", TextData: "text"}[type(data)]
+    return f"reads {kind} ({data.name})"

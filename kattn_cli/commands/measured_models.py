@@ -13,15 +13,17 @@ from torch import Tensor, nn
 from kattn_cli.attention import ATTENTIONS
 from kattn_cli.attention.options import all_options, build_attention, check_options
 from kattn_cli.commands import recipes
-from kattn_cli.commands.data_section import image_size
+from kattn_cli.commands.data_section import facts_of, image_size
 from kattn_cli.commands.loading import build
 from kattn_cli.commands.model_passes import ClassifierStep, DecoderStep
 from kattn_cli.data import ImageData, MemorySplit, data_set
-from kattn_cli.errors import DataError, RecipeError
+from kattn_cli.errors import RecipeError
 from kattn_cli.models import attention_layers
-from kattn_cli.models.sequence import Decoder
+from kattn_cli.models.sequence import CausalDecoder
 from kattn_cli.recipe import Mechanism, Recipe
+from kattn_cli.recipe_data import ImageSection
 from kattn_cli.recipe_files import find_recipes
+from kattn_cli.recipe_model import Decoder, Encoder
 from kattn_cli.recipe_train import Train
 
 DECODER = "decoder/"
@@ -72,7 +74,7 @@ class DecoderModel:
 
     def build(self) -> nn.Module:
         """The model, freshly initialised."""
-        return Decoder([self.layer() for _ in range(DEPTH)], dim=DIM, seq_len=self.tokens, vocabulary=VOCABULARY)
+        return CausalDecoder([self.layer() for _ in range(DEPTH)], dim=DIM, seq_len=self.tokens, vocabulary=VOCABULARY)
 
     def layer(self) -> nn.Module:
         """The attention of one layer."""
@@ -118,6 +120,8 @@ def _models(reference: str, lengths: Sequence[int]) -> Iterator[Measured]:
         return
     for path in find_recipes(reference):
         recipe = recipes.load(path, weights=False, data=False)
+        if isinstance(recipe.model, Encoder | Decoder):
+            raise RecipeError(f"--model {reference}: reads sequences; measure images' recipes, or decoder/<mechanism>")
         data = _facts(recipe)
         tokens = attention_layers(recipe.model, data.image_size).seq_len
         yield RecipeModel(recipe.name, recipe.attention.characteristic, tokens, recipe, data)
@@ -145,11 +149,9 @@ def _facts(recipe: Recipe) -> ImageData:
         RecipeError: if only the images could tell.
     """
     given, size = recipe.data, image_size(recipe.data)
-    try:
-        facts = data_set(given).facts()
-        classes, channels = facts.classes, facts.channels
-    except DataError:
-        classes, channels = given.classes or 0, 3
+    assert isinstance(given, ImageSection)
+    facts = facts_of(data_set(given))
+    classes, channels = (facts.classes, facts.channels) if facts else (given.classes or 0, 3)
     channels = given.channels or channels
     if not (classes and size):
         missing = "data.classes" if size else "data.image_size"

@@ -49,7 +49,7 @@ class ClassifierStep(nn.Module):
         super().__init__()
         hooks = Hooks(lambda update: None, lambda rows: None, lambda which, weights, state: None)
         self.trainer = Trainer(model.train(), data, train, seed, hooks)
-        images, labels = next(data.splits["train"].to(model.mean.device).batches(train.batch_size))
+        images, labels = next(data.splits["train"].to(model.device).batches(train.batch_size))
         self.trainer.feed = SyntheticFeed(images, labels)
         self.shards = next(iter(self.trainer.feed.shards(self.trainer.plan.batches(0))))
 

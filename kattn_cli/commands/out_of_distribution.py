@@ -40,7 +40,7 @@ class OtherFolder:
     def steps(self, subject: Subject) -> list[Step]:
         """See :class:`~kattn_cli.commands.eval.Part`."""
         try:
-            folders = read_class_folders(self.path, class_names(subject.opened.recipe.data))
+            folders = read_class_folders(self.path, class_names(subject.images("--ood").section))
         except DataError as error:
             raise DataError(f"--ood {self.name}: {error}") from None
         kept = self.measured(subject.run, subject.opened.checkpoint, subject.weights)
@@ -71,7 +71,8 @@ class OtherFolder:
         return str(self.path)
 
     def _measure(self, subject: Subject, folders: ClassFolders) -> str:
-        split = folders.split(subject.opened.recipe.data, subject.opened.data).to(subject.settings.device)
+        opened = subject.images("--ood")
+        split = folders.split(opened.section, opened.data).to(subject.settings.device)
         outputs, clean, classes = outputs_on(subject.opened.model, split), subject.clean, folders.classes
         if folders.known:
             outputs, clean = outputs.among(classes), clean.among(classes)

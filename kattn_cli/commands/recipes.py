@@ -14,16 +14,18 @@ import torch
 from kattn_cli.attention import ATTENTIONS, attention_class
 from kattn_cli.attention.options import all_options, check_options
 from kattn_cli.attention.user_file import names_a_file, told
-from kattn_cli.commands.data_section import data_faults, image_size, resolved
+from kattn_cli.commands.data_section import data_faults, image_size, resolved, sequence_length
+from kattn_cli.data import DATASETS
+from kattn_cli.data.dataset import Corpus
 from kattn_cli.errors import RecipeError, did_you_mean
-from kattn_cli.models import attention_layers
+from kattn_cli.models import Layers, attention_layers, sequence_layers
 from kattn_cli.models.initial import source_fault
 from kattn_cli.models.pretrained import TIMM
 from kattn_cli.models.vit import build_timm, timm_names
 from kattn_cli.models.weights_file import FILE_TYPES
 from kattn_cli.recipe import Attention, Mechanism, Recipe, layer_faults, load_recipe
-from kattn_cli.recipe_model import PRESETS, Model, TimmModel, Vit
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe_model import KINDS, PRESETS, Decoder, Encoder, Model, TimmModel, Tost, Vit
+from kattn_cli.recipe_train import Train, augmentation_faults
 from kattn_cli.strict_yaml import Fault, KeyPath
 from kattn_cli.training.randaugment import parse_policy
 
@@ -88,10 +90,14 @@ def component_faults(sections: Mapping[str, Any], weights: bool = True, there: b
         yield from _timm_faults(model.name, attention, size)
         if weights and model.weights:
             yield from _weights_faults(model.name, model.weights)
-    elif model and size and size % model.patch_size:
+    elif isinstance(model, Vit | Tost) and size and size % model.patch_size:
         yield Fault(("model", "patch_size"), f"must divide the image size, {size}, and {model.patch_size} does not")
-    if isinstance(model, Vit) and model.causal and attention:
-        yield from _causal_faults(attention)
+    if train and isinstance(model, Encoder | Decoder):
+        yield from augmentation_faults(train)
+    if isinstance(model, Encoder) and data and issubclass(DATASETS.get(data.name, object), Corpus):
+        yield Fault(("model", "name"), f"encoder classifies, and {data.name} is running text; take decoder")
+    if attention and (isinstance(model, Decoder) or (isinstance(model, Vit) and model.causal)):
+        yield from _causal_faults(attention, "model.causal" if isinstance(model, Vit) else "a decoder")
 
 
 def _mechanisms(attention: Attention) -> Iterator[tuple[KeyPath, Mechanism]]:
@@ -101,7 +107,7 @@ def _mechanisms(attention: Attention) -> Iterator[tuple[KeyPath, Mechanism]]:
         yield ("attention", "layers", key), exception
 
 
-def _causal_faults(attention: Attention) -> Iterable[Fault]:
+def _causal_faults(attention: Attention, asked_by: str) -> Iterable[Fault]:
     """Mechanisms without a causal form; names that do not exist are told elsewhere."""
     for path, mechanism in _mechanisms(attention):
         try:
@@ -111,15 +117,14 @@ def _causal_faults(attention: Attention) -> Iterable[Fault]:
         if not getattr(cls, "supports_causal", False):
             causal = ", ".join(name for name, one in ATTENTIONS.items() if getattr(one, "supports_causal", False))
             where = path if len(path) > 1 else (*path, "name")
-            yield Fault(where, f"{mechanism.name} has no causal form, as model.causal asks; these have: {causal}")
+            yield Fault(where, f"{mechanism.name} has no causal form, as {asked_by} asks; these have: {causal}")
 
 
 def _refusals(recipe: Recipe) -> Iterable[Fault]:
     """What a mechanism says only when it is built, such as of options that do not go together."""
-    size = image_size(recipe.data)
-    if size is None:
+    layers = _layers(recipe)
+    if layers is None:
         return
-    layers = attention_layers(recipe.model, size)
     for path, mechanism in _mechanisms(recipe.attention):
         try:
             module = layers.build(mechanism)
@@ -128,6 +133,16 @@ def _refusals(recipe: Recipe) -> Iterable[Fault]:
             continue
         if names_a_file(mechanism.name):
             yield from _forward_faults(path, module, (1, layers.seq_len, layers.dim))
+
+
+def _layers(recipe: Recipe) -> Layers | None:
+    """What the mechanisms are built for, if the size of the data is known."""
+    model, data = recipe.model, recipe.data
+    if isinstance(model, Encoder | Decoder):
+        length = sequence_length(data)
+        return sequence_layers(model, length) if length else None
+    size = image_size(data)
+    return attention_layers(model, size) if size else None
 
 
 @torch.no_grad()
@@ -146,9 +161,8 @@ def _forward_faults(path: KeyPath, module: torch.nn.Module, shape: tuple[int, in
 def _timm_faults(name: str, attention: Attention | None, size: int | None) -> Iterable[Fault]:
     path = ("model", "name")
     if not timm.is_model(name):
-        own = ["vit", "tost", "xcit"]
-        hint = did_you_mean(name, [*own, *PRESETS, *timm_names()])
-        expected = f"{', '.join(own)}, one of their presets or one of timm's vision transformers"
+        hint = did_you_mean(name, [*KINDS, *PRESETS, *timm_names()])
+        expected = f"{', '.join(KINDS)}, one of their presets or one of timm's vision transformers"
         yield Fault(path, f'expected {expected}, not "{name}"{hint}')
         return
     try:

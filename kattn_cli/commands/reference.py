@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from kattn_cli.commands import recipes
-from kattn_cli.commands.loading import data_of, identity
+from kattn_cli.commands.loading import identity, image_data_of
 from kattn_cli.data import ImageData
 from kattn_cli.data.class_folders import class_names
 from kattn_cli.data.corruptions import ParameterSet, parameters_for
 from kattn_cli.errors import RunError
 from kattn_cli.recipe import Recipe
+from kattn_cli.recipe_data import ImageSection
 from kattn_cli.results import RECIPE, Run, find_runs
 
 ALEXNET = "alexnet"
@@ -52,7 +53,7 @@ def find_reference(
     if asked == ALEXNET:
         for run in runs:
             recipe = recipes.load(run.folder / RECIPE, weights=False)
-            if why_not := _unlike_alexnet(recipe, data_of(recipe), parameters):
+            if why_not := _unlike_alexnet(recipe, image_data_of(recipe, "--reference"), parameters):
                 raise RunError(f"--reference {ALEXNET}: does not go with {run.folder}: {why_not}")
         return Reference(ALEXNET)
     found = find_runs(results, [asked])
@@ -79,7 +80,7 @@ def usual_reference(recipe: Recipe, data: ImageData, parameters: ParameterSet | 
 def _test_images(run: Run) -> dict[str, Any]:
     """What makes test images what they are."""
     recipe = recipes.load(run.folder / RECIPE, weights=False)
-    loaded = data_of(recipe)
+    loaded = image_data_of(recipe, "--reference")
     section = {key: value for key, value in identity(recipe)["data"].items() if key not in _OTHERWISE_TRAINED}
     return {**section, "image_size": loaded.image_size, "channels": loaded.channels}
 
@@ -88,7 +89,9 @@ def _unlike_alexnet(recipe: Recipe, data: ImageData, parameters: ParameterSet | 
     """Empty if AlexNet's published errors may stand beside those of a run; else why they may not."""
     if data.classes != IMAGENET_CLASSES:
         return f"its errors are on ImageNet's 1,000 classes, and {data.name} has {data.classes:,}"
-    if recipe.data.name == "imagefolder" and not all(_WORDNET.fullmatch(name) for name in class_names(recipe.data)[0]):
+    section = recipe.data
+    assert isinstance(section, ImageSection)
+    if section.name == "imagefolder" and not all(_WORDNET.fullmatch(name) for name in class_names(section)[0]):
         return "its errors are on ImageNet's 1,000 classes, and these are not called n01440764 and so on"
     used = parameters or parameters_for(data.image_size)
     return "" if used == "imagenet-c" else f"its errors are under the parameters imagenet-c, and these are {used}"

@@ -9,7 +9,7 @@ import torch
 
 from kattn_cli.commands import recipes
 from kattn_cli.commands.corruptions import Corruptions
-from kattn_cli.commands.loading import data_of
+from kattn_cli.commands.loading import image_data_of
 from kattn_cli.console import console
 from kattn_cli.data import MemorySplit, Split
 from kattn_cli.data.corruptions import SEVERITIES
@@ -34,7 +34,7 @@ def save_images(run: Run, corruptions: Corruptions) -> Path:
     Images from all over the test set, each corrupted by itself. No weights are needed. Returns the picture's path.
     """
     recipe = recipes.load(run.folder / RECIPE, weights=False)
-    data = data_of(recipe)
+    data = image_data_of(recipe, "--save-images")
     making = corruptions.making(data.image_size)
     test = data.splits["test"]
     pictures = {}

@@ -21,7 +21,7 @@ from kattn_cli.analysis.spectrum import (
 )
 from kattn_cli.commands.moments import Moment, followed
 from kattn_cli.console import console, progress_bar
-from kattn_cli.data import Split
+from kattn_cli.data import SequenceSplit
 from kattn_cli.device import device_name
 from kattn_cli.provenance import provenance
 from kattn_cli.results import Run, write_rows
@@ -65,7 +65,7 @@ def spectra_of_runs(
 def _layers(moment: Moment, inputs: int, exact_up_to: int) -> Iterator[tuple[Spectra, dict[str, Any]]]:
     """Each layer that has them: its spectra over the inputs, and what its rows have in common."""
     opened = moment.opened
-    split = opened.data.splits["validation"].first(inputs).to(opened.model.mean.device)
+    split = _of_one_length(opened.data.splits["validation"], inputs).to(opened.model.device)
     mechanisms = opened.model.mechanisms()
     layers = [layer for layer, one in enumerate(mechanisms) if _decomposes(one)]
     if moment.chosen:
@@ -73,9 +73,9 @@ def _layers(moment: Moment, inputs: int, exact_up_to: int) -> Iterator[tuple[Spe
     generator = torch.Generator().manual_seed(0)
     found: dict[int, list[Spectra]] = {layer: [] for layer in layers}
     seen = 0
-    for images, labels in split.batches(_batch_size(moment, split)):
+    for sample, labels in split.batches(_batch_size(moment, split)):
         seen += len(labels)
-        entering = opened.model.attention_inputs(images)
+        entering = opened.model.attention_inputs(sample)
         for layer in layers:
             found[layer].append(_spectra(mechanisms[layer], entering[layer], generator, exact_up_to))
     for layer in layers:
@@ -92,7 +92,15 @@ def _layers(moment: Moment, inputs: int, exact_up_to: int) -> Iterator[tuple[Spe
         )
 
 
-def _batch_size(moment: Moment, split: Split) -> int:
+def _of_one_length(split: Any, inputs: int) -> Any:
+    """The first ``inputs`` of a split; of sequences of several lengths, whose matrices differ in size, the longest."""
+    if isinstance(split, SequenceSplit):
+        lengths = split.lengths.amin(-1) if split.lengths.ndim > 1 else split.lengths
+        split = split.subset(torch.where(lengths == lengths.max())[0])
+    return split.first(inputs)
+
+
+def _batch_size(moment: Moment, split: Any) -> int:
     """So that no more than :data:`ENTRIES` of matrices are in memory at once."""
     image, _ = next(split.first(1).batches(1))
     model = moment.opened.model

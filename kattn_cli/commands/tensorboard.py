@@ -30,7 +30,8 @@ class Board:
         for row in rows:
             for name in _SCALARS:
                 self._writer.add_scalar(f"{row['split']}/{name}", row[name], row["step"])
-        self._writer.add_scalar("images_per_second", rows[0]["images_per_second"], rows[0]["step"])
+        speed = next(name for name in rows[0] if name.endswith("_per_second"))
+        self._writer.add_scalar(speed, rows[0][speed], rows[0]["step"])
 
     def flush(self) -> None:
         """Write what is left."""

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kattn_cli.analysis.throughput import Speeds, Steps, measure_speeds
 from kattn_cli.commands import recipes
-from kattn_cli.commands.loading import build, data_of
+from kattn_cli.commands.loading import build, image_data_of
 from kattn_cli.console import progress_bar
 from kattn_cli.data import ImageData
 from kattn_cli.device import device_name
@@ -54,7 +54,7 @@ def measure_throughput(
         RecipeError: naming every fault of the recipe.
     """
     recipe = recipes.load(find_recipes(reference)[0], overrides)
-    data = data_of(recipe)
+    data = image_data_of(recipe, "kattn throughput")
     images, labels = _synthetic(recipe, data, device)
     programs: dict[str, Steps] = {}
     if isinstance(recipe.model, Vit | TimmModel):

@@ -88,9 +88,7 @@ def _train_all(plan: Sequence[Job], jobs: int, world: World) -> Iterator[Run]:
     with progress_bar("run") as bar:
         overall = bar.add_task(f"{jobs} at a time", total=len(plan), count=f"0/{len(plan)}", note="")
         for number, run in enumerate(in_parallel(_train_quietly, [(job,) for job in plan], jobs), 1):
-            done = run.manifest
-            top1 = f"{done['chosen_on']} top-1 {done['best_validation_top1']:.1f}"
-            console.print(f"{run.folder}: {done['train_seconds']:.0f} s, {top1}")
+            console.print(f"{run.folder}: {run.manifest['train_seconds']:.0f} s, {run.best}")
             bar.update(overall, completed=number, count=f"{number}/{len(plan)}")
             yield run
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,18 +20,18 @@ from kattn_cli.commands.loading import build, data_of, identity
 from kattn_cli.commands.resume import Resumption
 from kattn_cli.commands.tensorboard import Board
 from kattn_cli.console import console
-from kattn_cli.data import ImageData
+from kattn_cli.data import ImageData, LoadedData, TextData
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, Stopped
 from kattn_cli.kernels.choice import version
-from kattn_cli.models import Classifier
+from kattn_cli.models import AttentionModel, Classifier
 from kattn_cli.models.initial import initialise_from
 from kattn_cli.models.pretrained import load_pretrained
 from kattn_cli.models.transfer import Transfer
 from kattn_cli.provenance import provenance
 from kattn_cli.recipe import Recipe
 from kattn_cli.recipe_model import TimmModel
-from kattn_cli.results import RECIPE, Run, append_rows, create_run, read_rows, write_rows, write_text
+from kattn_cli.results import RECIPE, VOCABULARY, Run, append_rows, create_run, read_rows, write_rows, write_text
 from kattn_cli.training.checkpoint import has_state, load_state, save_state, save_weights, weights_path
 from kattn_cli.training.distributed import World
 from kattn_cli.training.loop import Hooks, Interrupted, Progress, Trainer, Update
@@ -102,7 +103,7 @@ def _train_held(job: Job, run: Run, bar: RichProgress, world: World) -> Run:
         if isinstance(error, KattnError) and str(run.folder) not in str(error):
             raise type(error)(f"{run.folder}: {error}") from None
         raise
-    run.end("finished", **_summary(done))
+    run.end("finished", **_summary(done), **_memory(trainer))
     world.barrier()
     return run
 
@@ -138,7 +139,15 @@ def _trainer(job: Job, run: Run, bar: RichProgress, task: TaskID, world: World) 
         trainer.restore(state)
     if job.resumed and world.main:
         _go_on(trainer, job, job.resumed, run)
-    run.update(chosen_on=data.chosen_on, parameters=sum(one.numel() for one in model.parameters()))
+    if world.main and not isinstance(data, ImageData) and data.vocabulary:
+        write_text(run.folder / VOCABULARY, json.dumps(data.vocabulary.to_json()) + "\n")
+    by = "loss" if isinstance(data, TextData) else "top1"
+    run.update(
+        chosen_on=data.chosen_on,
+        chosen_by=by,
+        reads=data.unit if by == "top1" else "text",
+        parameters=sum(one.numel() for one in model.parameters()),
+    )
     return trainer
 
 
@@ -151,12 +160,13 @@ def _state(run: Run, world: World) -> dict[str, Any] | None:
     return world.on_main(read)
 
 
-def _begin_from(model: Classifier, recipe: Recipe, run: Run) -> None:
+def _begin_from(model: AttentionModel, recipe: Recipe, run: Run) -> None:
     """Weights that the recipe says to begin from; what became of them goes to console and manifest."""
     transfer: Transfer | None = None
     if recipe.init_from:
         transfer = initialise_from(model, recipe.init_from)
     elif isinstance(recipe.model, TimmModel) and recipe.model.weights:
+        assert isinstance(model, Classifier)
         transfer = load_pretrained(model, recipe.model.name, recipe.model.weights)
     if transfer:
         run.update(weights=asdict(transfer))
@@ -193,21 +203,37 @@ def _summary(done: Progress) -> dict[str, Any]:
         "train_seconds": round(done.seconds, 2),
         "best_epoch": done.best_epoch,
         "best_validation_top1": done.best_top1,
+        "best_validation_loss": done.best_loss,
     }
     if done.skipped:
         summary["skipped_steps"] = done.skipped
     return summary
 
 
-def _hooks(run: Run, recipe: Recipe, data: ImageData, bar: RichProgress, task: TaskID, board: Board | None) -> Hooks:
+def _validated(update: Update, data: LoadedData) -> str:
+    """What the last validation found, of what an epoch is chosen by."""
+    found = update.validation
+    if found is None:
+        return ""
+    return f"val loss {found.loss:.3f} " if isinstance(data, TextData) else f"val {found.top1:.1f} "
+
+
+def _memory(trainer: Trainer) -> dict[str, float]:
+    """The most memory that a step took; on a CPU of sequences alone, whose tables have it."""
+    if trainer.model.device.type == "cpu" and trainer.unit == ImageData.unit:
+        return {}
+    return {"peak_memory_mib": round(trainer.peak_memory(), 1)}
+
+
+def _hooks(run: Run, recipe: Recipe, data: LoadedData, bar: RichProgress, task: TaskID, board: Board | None) -> Hooks:
     def on_step(update: Update) -> None:
         if update.step % SHOWN_EVERY and update.step != update.steps:
             return
         if board:
             board.step(update)
         if not bar.disable:
-            top1 = "" if update.validation_top1 is None else f"val {update.validation_top1:.1f} "
-            note = f"loss {update.loss.item():.2f} {top1}{update.images_per_second:,.0f} img/s"
+            unit = "img" if data.unit == "images" else "seq"
+            note = f"loss {update.loss.item():.2f} {_validated(update, data)}{update.samples_per_second:,.0f} {unit}/s"
             bar.update(task, completed=update.step, count=f"{update.epoch}/{recipe.train.epochs}", note=note)
 
     def on_epoch(rows: list[dict[str, Any]]) -> None:

@@ -13,15 +13,15 @@ import torch
 import torchvision.datasets
 from torchvision.datasets.utils import check_integrity
 
-from kattn_cli.data.dataset import DataSet, Facts, FileCheck
+from kattn_cli.data.dataset import Facts, FileCheck, ImageDataSet
 from kattn_cli.data.download import downloading
 from kattn_cli.data.images import MemorySplit, Split, SplitName
 from kattn_cli.data.roots import default_root
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 
-class Cifar10(DataSet):
+class Cifar10(ImageDataSet):
     """``root``: the folder that holds ``cifar-10-batches-py``, or that folder itself.
 
     By default ``$KATTN_DATA/cifar10`` or ``~/.cache/kattn/cifar10``.
@@ -55,7 +55,7 @@ class Cifar10(DataSet):
         path = next((path for path in self._sums() if not os.path.isfile(path)), None)
         return f"there is no file {path}; {self.how_to_get}" if path else ""
 
-    def load(self, data: Data, image_size: int) -> dict[SplitName, Split]:
+    def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
         """Training and test images as uint8, of 32 × 32."""
         if self.download and self.missing():
             self.fetch()

@@ -15,13 +15,14 @@ import torch
 
 from kattn_cli.data import data_set
 from kattn_cli.data.cifar10 import Cifar10
+from kattn_cli.data.dataset import ImageDataSet
 from kattn_cli.data.decode import Corruption
 from kattn_cli.data.encoded import paths_of
 from kattn_cli.data.files import FileSplit
 from kattn_cli.data.imagefolder import ImageFolder, class_folders, images_below, read_class_list
 from kattn_cli.data.images import ImageData
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 SEVERITIES = ("1", "2", "3", "4", "5")
 
@@ -45,7 +46,7 @@ class ClassFolders:
         """``(k,)`` int64: the labels of its classes, in ascending order; none where they are not known."""
         return torch.tensor(sorted(self.labels.values()) if self.known else [], dtype=torch.int64)
 
-    def split(self, data: Data, loaded: ImageData) -> FileSplit:
+    def split(self, data: ImageSection, loaded: ImageData) -> FileSplit:
         """Its images as those of ``data`` are evaluated: size, crop and channels.
 
         Nothing is cropped where the images of ``data`` are of one size.
@@ -66,7 +67,7 @@ class ClassFolders:
             rows=torch.arange(len(paths)),
             targets=torch.tensor(labels, dtype=torch.int64),
             image_size=loaded.image_size,
-            crop_pct=1.0 if data_set(data).facts().image_size else data.crop_pct,
+            crop_pct=1.0 if _image_data_set(data).facts().image_size else data.crop_pct,
             channels=loaded.channels,
             workers=data.workers,
             corruption=Corruption(data.max_corrupt),
@@ -101,12 +102,12 @@ def read_class_folders(path: Path, names: Sequence[Mapping[str, int]]) -> list[C
     return found
 
 
-def class_names(data: Data) -> list[dict[str, int]]:
+def class_names(data: ImageSection) -> list[dict[str, int]]:
     """The names that a class folder may have, with their labels; any of these lists of names will do.
 
     For ``imagefolder`` the folders of its own; for CIFAR its names, or the label's number; for all others the number.
     """
-    source = data_set(data)
+    source = _image_data_set(data)
     if isinstance(source, ImageFolder):
         own = source.class_list
         return [_numbered(read_class_list(own) if own else class_folders(source.root / source.folders["train"]))]
@@ -114,6 +115,12 @@ def class_names(data: Data) -> list[dict[str, int]]:
     if isinstance(source, Cifar10):
         return [_numbered(source.torchvision_class(source.root, train=False).classes), numbers]
     return [numbers]
+
+
+def _image_data_set(data: ImageSection) -> ImageDataSet:
+    source = data_set(data)
+    assert isinstance(source, ImageDataSet)
+    return source
 
 
 def _numbered(names: Sequence[str]) -> dict[str, int]:

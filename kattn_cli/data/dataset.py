@@ -1,4 +1,7 @@
-"""What a data set must say of itself: one class, one file; its options are its constructor's keyword arguments."""
+"""What a data set must say of itself: one class, one file; its options are its constructor's keyword arguments.
+
+Of images, of sequences that are classified (series, tokens), or of running text.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from kattn_cli.data.images import Split, SplitName
-from kattn_cli.recipe_data import Data
+from kattn_cli.data.sequences import SequenceSplit
+from kattn_cli.data.text import TextSplits
+from kattn_cli.data.vocabulary import Vocabulary
+from kattn_cli.recipe_data import DataSection, ImageSection, SequenceSection
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,22 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class SequenceFacts:
+    """What is known of a data set of sequences before training.
+
+    ``seq_len``: of the longest. A series has ``channels``, a sequence of tokens ``vocabulary`` of them, and the other
+    is 0. With ``pairs`` a sample is two sequences, classified together. ``own_validation``: see :class:`Facts`.
+    """
+
+    classes: int
+    seq_len: int
+    channels: int = 0
+    vocabulary: int = 0
+    pairs: bool = False
+    own_validation: bool = False
+
+
+@dataclass(frozen=True)
 class FileCheck:
     """One file of a data set: where it was looked for, and what was found.
 
@@ -37,7 +59,7 @@ class FileCheck:
 
 
 class DataSet(ABC):
-    """A data set, on disk or inside a package.
+    """A data set, on disk, inside a package, or generated.
 
     Subclasses take their own options as keyword arguments with defaults, typed as a recipe would give them;
     ``root`` is a path, and with ``download`` :meth:`load` fetches what is missing.
@@ -49,19 +71,11 @@ class DataSet(ABC):
     how_to_get: ClassVar[str]
     """One line: what a user without it does."""
 
-    any_channels: ClassVar[bool] = False
-    """Whether images can be given in the number of channels that a recipe asks for, whatever they have."""
-
     path_options: ClassVar[tuple[str, ...]] = ("root",)
     """The options that are paths, which a run keeps as absolute ones."""
 
-    @abstractmethod
-    def facts(self) -> Facts:
-        """Classes, channels and size.
-
-        Raises:
-            DataError: if that needs files which are not there, with the path that was looked at.
-        """
+    section: ClassVar[type[DataSection]]
+    """The keys that a recipe's data section has besides a data set's own options."""
 
     @abstractmethod
     def missing(self) -> str:
@@ -78,7 +92,36 @@ class DataSet(ABC):
         return []
 
     @abstractmethod
-    def load(self, data: Data, image_size: int) -> dict[SplitName, Split]:
+    def files(self) -> list[FileCheck]:
+        """Each file with its check, for ``kattn data check``."""
+
+    @abstractmethod
+    def fetch(self) -> None:
+        """Download it to where :meth:`load` looks.
+
+        Raises:
+            DataError: if it cannot be downloaded, with what to do instead.
+        """
+
+
+class ImageDataSet(DataSet):
+    """A data set of images."""
+
+    section = ImageSection
+
+    any_channels: ClassVar[bool] = False
+    """Whether images can be given in the number of channels that a recipe asks for, whatever they have."""
+
+    @abstractmethod
+    def facts(self) -> Facts:
+        """Classes, channels and size.
+
+        Raises:
+            DataError: if that needs files which are not there, with the path that was looked at.
+        """
+
+    @abstractmethod
+    def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
         """``train`` and ``test``, and ``validation`` where the data set has a split of its own.
 
         Raises:
@@ -90,14 +133,43 @@ class DataSet(ABC):
         """``name (reason)`` of each image that could not be read since :meth:`load`."""
         return []
 
-    @abstractmethod
-    def files(self) -> list[FileCheck]:
-        """Each file with its check, for ``kattn data check``."""
+
+class SequenceDataSet(DataSet):
+    """A data set of sequences, each with a class."""
+
+    section = SequenceSection
 
     @abstractmethod
-    def fetch(self) -> None:
-        """Download it to where :meth:`load` looks.
+    def facts(self) -> SequenceFacts:
+        """Classes, length, channels or vocabulary.
 
         Raises:
-            DataError: if it cannot be downloaded, with what to do instead.
+            DataError: if that needs files which are not there, with the path that was looked at.
+        """
+
+    @abstractmethod
+    def load(self) -> dict[SplitName, SequenceSplit]:
+        """``train`` and ``test``, and ``validation`` where the data set has a split of its own.
+
+        Raises:
+            DataError: if a file is missing, damaged or empty.
+        """
+
+    def vocabulary(self) -> Vocabulary | None:
+        """What the tokens stand for, where they are of a text."""
+        return None
+
+
+class Corpus(DataSet):
+    """Running text, of which a language model learns to tell the next token; ``context``: how many it sees at most."""
+
+    section = SequenceSection
+    context: int
+
+    @abstractmethod
+    def load(self) -> TextSplits:
+        """Tokens of ``train``, ``validation`` and ``test``, and the vocabulary that they are of.
+
+        Raises:
+            DataError: if a file is missing, cannot be read, or holds fewer tokens than a window.
         """

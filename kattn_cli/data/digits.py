@@ -12,9 +12,9 @@ from pathlib import Path
 import sklearn.datasets
 import torch
 
-from kattn_cli.data.dataset import DataSet, Facts, FileCheck
+from kattn_cli.data.dataset import Facts, FileCheck, ImageDataSet
 from kattn_cli.data.images import MemorySplit, Split, SplitName
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 _TURN: dict[SplitName, tuple[int, ...]] = {
     "train": (1, 2, 3, 5, 6, 7, 8),
@@ -23,7 +23,7 @@ _TURN: dict[SplitName, tuple[int, ...]] = {
 }
 
 
-class Digits(DataSet):
+class Digits(ImageDataSet):
     """See above; ``image_size`` other than 8 resizes."""
 
     description = "1,797 handwritten digits, bundled with scikit-learn"
@@ -37,7 +37,7 @@ class Digits(DataSet):
         """Nothing ever is."""
         return ""
 
-    def load(self, data: Data, image_size: int) -> dict[SplitName, Split]:
+    def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
         """The three splits."""
         bunch = sklearn.datasets.load_digits()
         images = torch.tensor(bunch.images / 16, dtype=torch.float32)[:, None]

@@ -9,13 +9,13 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from kattn_cli.data.dataset import DataSet
+from kattn_cli.data.dataset import ImageDataSet
 from kattn_cli.data.decode import Corruption, EvaluationView
 from kattn_cli.data.encoded import Encoded
 from kattn_cli.data.images import MemorySplit, Split, SplitName, as_pixels
 from kattn_cli.data.workers import Batch, Transform, Work, decoded_batches
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 IN_MEMORY_BYTES = 2 * 1024**3
 _DECODE_BATCH = 256
@@ -141,7 +141,7 @@ class FileSplit:
             ) from error
 
 
-class FileDataSet(DataSet):
+class FileDataSet(ImageDataSet):
     """A data set of encoded images, decoded once where it is small.
 
     ``in_memory``: whether to keep it decoded in memory; None decides by its size (at most 2 GiB decoded).
@@ -171,7 +171,7 @@ class FileDataSet(DataSet):
     def split_up(
         self,
         parts: Mapping[SplitName, tuple[Encoded, Tensor]],
-        data: Data,
+        data: ImageSection,
         image_size: int,
         *,
         channels: int = 3,

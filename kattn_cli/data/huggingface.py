@@ -33,7 +33,7 @@ from kattn_cli.data.parquet import (
     splits_there,
 )
 from kattn_cli.errors import DataError, did_you_mean
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -112,7 +112,7 @@ class HuggingFace(FileDataSet):
                 return f"data.{option}: {self._folder} has no {split}.parquet or {split}-*.parquet{hint}"
         return ""
 
-    def load(self, data: Data, image_size: int) -> dict[SplitName, Split]:
+    def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
         """See :class:`~kattn_cli.data.dataset.DataSet`.
 
         Images of one size are not cropped. Where the recipe gives no size, one of another size counts as unreadable.

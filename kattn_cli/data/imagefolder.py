@@ -17,7 +17,7 @@ from kattn_cli.data.encoded import Paths, paths_of
 from kattn_cli.data.files import FileDataSet
 from kattn_cli.data.images import Split, SplitName
 from kattn_cli.errors import DataError, did_you_mean
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 
 class ImageFolder(FileDataSet):
@@ -80,7 +80,7 @@ class ImageFolder(FileDataSet):
             return f"data.class_list: {self.class_list} is not a file; give one with a class folder's name a line"
         return ""
 
-    def load(self, data: Data, image_size: int) -> dict[SplitName, Split]:
+    def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
         """See :class:`~kattn_cli.data.dataset.DataSet`; ``data.channels`` says whether to read grey values.
 
         Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -47,9 +47,9 @@ class MemorySplit:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def pixels(self, indices: Tensor | slice) -> Tensor:
-        """The images at ``indices``, float32 in [0, 1]."""
-        return as_pixels(self.images[indices])
+    def take(self, indices: Tensor | slice) -> tuple[Tensor, Tensor]:
+        """The images at ``indices``, float32 in [0, 1], and their labels."""
+        return as_pixels(self.images[indices]), self.labels[indices]
 
     def subset(self, indices: Tensor) -> MemorySplit:
         """See :class:`Split`."""
@@ -66,15 +66,15 @@ class MemorySplit:
     def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
         """See :class:`Split`."""
         for start in range(0, len(self), size):
-            chosen = slice(start, start + size)
-            yield self.pixels(chosen), self.labels[chosen]
+            yield self.take(slice(start, start + size))
 
     def resized(self, size: int) -> MemorySplit:
         """Images of ``size × size`` (bilinear, antialiased); uint8 stays uint8."""
         out = self.images.new_empty(*self.images.shape[:2], size, size)
         for start in range(0, len(self), _RESIZED_AT_ONCE):
             chosen = slice(start, start + _RESIZED_AT_ONCE)
-            pixels = F.interpolate(self.pixels(chosen), size=(size, size), mode="bilinear", antialias=True).clamp(0, 1)
+            small = as_pixels(self.images[chosen])
+            pixels = F.interpolate(small, size=(size, size), mode="bilinear", antialias=True).clamp(0, 1)
             out[chosen] = pixels if out.is_floating_point() else (pixels * 255).round()
         return MemorySplit(out, self.labels)
 
@@ -92,6 +92,7 @@ class ImageData:
     could not be read.
     """
 
+    unit: ClassVar[str] = "images"
     name: str
     classes: int
     channels: int
@@ -101,3 +102,7 @@ class ImageData:
     splits: dict[SplitName, Split]
     chosen_on: SplitName = "validation"
     unreadable: Callable[[], list[str]] = list
+
+    def sample(self, count: int, device: torch.device | str) -> Tensor:
+        """``count`` black images."""
+        return torch.zeros(count, self.channels, self.image_size, self.image_size, device=device)

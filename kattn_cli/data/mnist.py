@@ -11,13 +11,13 @@ from typing import ClassVar
 
 import torchvision.datasets
 
-from kattn_cli.data.dataset import DataSet, Facts, FileCheck
+from kattn_cli.data.dataset import Facts, FileCheck, ImageDataSet
 from kattn_cli.data.download import downloading
 from kattn_cli.data.idx import content_md5, read_idx, read_labels
 from kattn_cli.data.images import MemorySplit, Split, SplitName
 from kattn_cli.data.roots import default_root
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 SIZE = 28
 _FILES: dict[SplitName, tuple[str, str]] = {
@@ -26,7 +26,7 @@ _FILES: dict[SplitName, tuple[str, str]] = {
 }
 
 
-class Mnist(DataSet):
+class Mnist(ImageDataSet):
     """``root``: the folder of the files, by default ``$KATTN_DATA/mnist`` or ``~/.cache/kattn/mnist``.
 
     ``download``: whether to fetch what is missing when it is needed.
@@ -73,7 +73,7 @@ class Mnist(DataSet):
                 return f"there is no {file} (or {file}.gz) in {looked}; {self.how_to_get}"
         return ""
 
-    def load(self, data: Data, image_size: int) -> dict[SplitName, Split]:
+    def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
         """Training and test images as uint8, of 28 × 28."""
         if self.download and self.missing():
             self.fetch()

@@ -17,7 +17,7 @@ from kattn_cli.data.encoded import Paths
 from kattn_cli.data.files import FileDataSet
 from kattn_cli.data.images import Split, SplitName
 from kattn_cli.data.roots import default_root
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 
 class TorchvisionFiles(FileDataSet):
@@ -66,7 +66,7 @@ class TorchvisionFiles(FileDataSet):
         path = next((self.folder / name for name in self.needed if not (self.folder / name).exists()), None)
         return f"there is no {path}; {self.how_to_get}" if path else ""
 
-    def load(self, data: Data, image_size: int) -> dict[SplitName, Split]:
+    def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
         """See :class:`~kattn_cli.data.dataset.DataSet`."""
         if self.download and self.missing():
             self.fetch()

@@ -41,6 +41,7 @@ class Block(nn.Module):
         attn: the mechanism, ``attn(x)`` or ``attn(x, mask)``.
         mlp_ratio: hidden width of the MLP over ``dim``; ISTA has none.
         layer_scale: where LayerScale's γ start, or None for no LayerScale.
+        dropout: probability that an entry of what a branch adds is set to 0.
         drop_path: probability that a sample skips a branch (stochastic depth).
     """
 
@@ -52,12 +53,14 @@ class Block(nn.Module):
         feed_forward: FeedForward = "mlp",
         mlp_ratio: float = 4.0,
         layer_scale: float | None = None,
+        dropout: float = 0.0,
         drop_path: float = 0.0,
     ) -> None:
         super().__init__()
         self.norm1 = nn.LayerNorm(dim, eps=NORM_EPS)
         self.attn = attn
         self.ls1 = _layer_scale(dim, layer_scale)
+        self.dropout = nn.Dropout(dropout)
         self.drop_path1 = DropPath(drop_path)
         self.norm2 = nn.LayerNorm(dim, eps=NORM_EPS)
         self.residual = feed_forward == "mlp"
@@ -81,9 +84,9 @@ class Block(nn.Module):
         return self._feed_forward(x, mixed), state
 
     def _feed_forward(self, x: Tensor, mixed: Tensor) -> Tensor:
-        x = x + self.drop_path1(self.ls1(mixed))
+        x = x + self.drop_path1(self.ls1(self.dropout(mixed)))
         fed = self.mlp(self.norm2(x))
-        return x + self.drop_path2(self.ls2(fed)) if self.residual else fed
+        return x + self.drop_path2(self.ls2(self.dropout(fed))) if self.residual else fed
 
 
 class ClassBlock(nn.Module):

@@ -1,7 +1,8 @@
 """Begin a model from the weights of a run, or of a file: fine-tuning.
 
-What has other sizes is resized where that means something: the position code of another grid, patches of another
-size, images of other channels. A head of other classes, and what is bound to the number of tokens, stay as built.
+What has other sizes is resized where that means something: the position code of another grid or of a longer text,
+patches of another size, images of other channels. A head of other classes, and what is bound to the number of tokens,
+stay as built.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from pathlib import Path
 import torch
 from timm.layers import resample_abs_pos_embed, resample_patch_embed
 from timm.models.vision_transformer import VisionTransformer
-from torch import Tensor
+from torch import Tensor, nn
 
 from kattn_cli.errors import CheckpointError
 from kattn_cli.kernels.precision import exact
-from kattn_cli.models import Backbone, Classifier
+from kattn_cli.models import AttentionModel
 from kattn_cli.models.matching import Match, match, show, take_over
 from kattn_cli.models.transfer import Transfer
 from kattn_cli.models.weights_file import FILE_TYPES, Tensors, read_tensors
@@ -26,11 +27,13 @@ CHECKPOINTS = ("checkpoints/best.safetensors", "checkpoints/last.safetensors")
 
 _OURS = "backbone."
 _POSITIONS = "pos_embed"
+_PLACES = "position"
+_TOKENS = "embed.weight"
 _CONVOLUTIONS = ("patch_embed.proj.weight", "patch_embed.0.0.weight")
 """The first of timm's vision transformer, and of our convolutional stem."""
 
 
-def initialise_from(model: Classifier, source: str) -> Transfer:
+def initialise_from(model: AttentionModel, source: str) -> Transfer:
     """Begin ``model`` from ``source``.
 
     Args:
@@ -38,8 +41,8 @@ def initialise_from(model: Classifier, source: str) -> Transfer:
             a run's checkpoints have them or as timm has them.
 
     Raises:
-        CheckpointError: if there is no such thing, it cannot be read, or it is of another architecture. ``model`` is
-            then as before.
+        CheckpointError: if there is no such thing, it cannot be read, or it is of another architecture or vocabulary.
+            ``model`` is then as before.
     """
     if fault := source_fault(source):
         raise CheckpointError(f"init_from: {fault}")
@@ -49,6 +52,7 @@ def initialise_from(model: Classifier, source: str) -> Transfer:
     fitted = _fitted(model.backbone, ours, state)
     matches = match(ours, fitted)
     _require_same_architecture(file, ours, fitted, matches)
+    _require_same_vocabulary(file, ours, fitted)
     return take_over(model.backbone, matches, str(file), fitted, originals=state)
 
 
@@ -93,15 +97,33 @@ def _require_same_architecture(file: Path, ours: Tensors, theirs: Tensors, match
         raise CheckpointError(f"{file}: is of another architecture: {fit} of {len(ours)} tensors fit ({example})")
 
 
-def _fitted(backbone: Backbone, ours: Tensors, theirs: Tensors) -> Tensors:
+def _require_same_vocabulary(file: Path, ours: Tensors, theirs: Tensors) -> None:
+    """Raises:
+    CheckpointError: if tokens are embedded here and there, and not as many.
+    """
+    if _TOKENS in ours and _TOKENS in theirs and len(ours[_TOKENS]) != len(theirs[_TOKENS]):
+        raise CheckpointError(
+            f"{file}: has a vocabulary of {len(theirs[_TOKENS]):,} tokens, and the recipe's data one of "
+            f"{len(ours[_TOKENS]):,}; data.vocabulary_from takes that of a run"
+        )
+
+
+def _fitted(backbone: nn.Module, ours: Tensors, theirs: Tensors) -> Tensors:
     """The weights with position code and first convolution in our sizes, where they can be."""
     fitted = dict(theirs)
     if isinstance(backbone, VisionTransformer) and _POSITIONS in ours and _POSITIONS in theirs:
         fitted[_POSITIONS] = _fit_positions(ours[_POSITIONS], list(backbone.patch_embed.grid_size), theirs)
+    if _PLACES in ours and _PLACES in theirs and ours[_PLACES].shape[1:] == theirs[_PLACES].shape[1:]:
+        fitted[_PLACES] = _fit_places(ours[_PLACES], theirs[_PLACES])
     for key in _CONVOLUTIONS:
         if key in ours and key in theirs:
             fitted[key] = _fit_convolution(ours[key], theirs[key])
     return fitted
+
+
+def _fit_places(ours: Tensor, theirs: Tensor) -> Tensor:
+    """Of a text: the first places are theirs, and those beyond their length as built."""
+    return torch.cat((theirs[: len(ours)], ours[len(theirs) :].to(theirs)))
 
 
 def _fit_positions(ours: Tensor, grid: list[int], theirs: Tensors) -> Tensor:

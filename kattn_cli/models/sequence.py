@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from kattn_cli.attention.mechanism import refuse_longer
 from kattn_cli.models.blocks import NORM_EPS, Block
@@ -15,13 +16,41 @@ DecoderState = tuple[int, list[Any]]
 """How many tokens were fed so far, and the state of each layer's mechanism."""
 
 
-class SequenceEncoder(nn.Module):
+class _Stack(nn.Module):
+    """Blocks and a norm, which encoder and decoder have in common."""
+
+    def __init__(
+        self, mechanisms: Sequence[nn.Module], dim: int, mlp_ratio: float, dropout: float, drop_path: float
+    ) -> None:
+        super().__init__()
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(
+            Block(dim, attn, mlp_ratio=mlp_ratio, dropout=dropout, drop_path=drop_path) for attn in mechanisms
+        )
+        self.norm = nn.LayerNorm(dim, eps=NORM_EPS)
+        self.grad_checkpointing = False
+
+    def set_grad_checkpointing(self, enable: bool = True) -> None:
+        """Keep only what enters each block, and compute the rest again for the backward pass; as timm's models."""
+        self.grad_checkpointing = enable
+
+    def run(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Embedded tokens ``(B, N, dim)`` through blocks and norm."""
+        x = self.dropout(x)
+        for block in self.blocks:
+            x = checkpoint(block, x, mask, use_reentrant=False) if self.grad_checkpointing else block(x, mask)
+        return self.norm(x)
+
+
+class SequenceEncoder(_Stack):
     """``(B, N, …)`` inputs to ``(B, classes)`` logits: blocks, a norm, the mean over the tokens, a linear head.
 
     Args:
         mechanisms: the attention of each block, which is also the depth.
         embed: from inputs to ``(B, N, dim)``: ``nn.Linear(channels, dim)``, ``nn.Embedding(vocabulary, dim)``, …
         seq_len: the longest input.
+        pairs: inputs are ``(B, 2, N, …)``; each of the two is encoded by itself, and an MLP sees both means, their
+            product and their difference (Long-Range Arena's Retrieval, as in Nyströmformer's program).
     """
 
     position: Tensor
@@ -36,41 +65,47 @@ class SequenceEncoder(nn.Module):
         classes: int,
         position: Literal["sinusoidal", "learned"] = "sinusoidal",
         mlp_ratio: float = 4.0,
+        dropout: float = 0.0,
         drop_path: float = 0.0,
+        pairs: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(mechanisms, dim, mlp_ratio, dropout, drop_path)
         self.embed = embed
         if position == "learned":
             self.position = nn.Parameter(nn.init.normal_(torch.empty(seq_len, dim), std=0.02))
         else:
             self.register_buffer("position", sinusoids(seq_len, dim), persistent=False)
-        self.blocks = nn.ModuleList(Block(dim, attn, mlp_ratio=mlp_ratio, drop_path=drop_path) for attn in mechanisms)
-        self.norm = nn.LayerNorm(dim, eps=NORM_EPS)
-        self.head = nn.Linear(dim, classes)
+        self.pairs = pairs
+        hidden = int(dim * mlp_ratio)
+        self.head = (
+            nn.Sequential(nn.Linear(4 * dim, hidden), nn.ReLU(), nn.Linear(hidden, classes))
+            if pairs
+            else nn.Linear(dim, classes)
+        )
 
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
         """``mask``: ``(B, N)``, True where there is a token, or None for no padding; what stands there is not seen."""
+        if not self.pairs:
+            return self.head(self.mean(inputs, mask))
+        means = self.mean(inputs.flatten(0, 1), None if mask is None else mask.flatten(0, 1))
+        one, two = means.unflatten(0, (-1, 2)).unbind(1)
+        return self.head(torch.cat((one, two, one * two, one - two), -1))
+
+    def mean(self, inputs: Tensor, mask: Tensor | None) -> Tensor:
+        """Of what comes out of the blocks for each token, ``(B, dim)``."""
         if mask is not None and inputs.is_floating_point():
             inputs = inputs.masked_fill(~mask[..., None], 0)  # often not a number there, which a product would spread
         x = self.embed(inputs)
         refuse_longer(x.shape[1], len(self.position))
-        x = x + self.position[: x.shape[1]]
-        for block in self.blocks:
-            x = block(x, mask)
-        x = self.norm(x)
+        x = self.run(x + self.position[: x.shape[1]], mask)
         if mask is None:
-            return self.head(x.mean(1))
+            return x.mean(1)
         tokens = mask.sum(1, keepdim=True).clamp(min=1)
-        return self.head(x.masked_fill(~mask[..., None], 0).sum(1) / tokens)
+        return x.masked_fill(~mask[..., None], 0).sum(1) / tokens
 
 
-class Decoder(nn.Module):
-    """``(B, N)`` token ids to ``(B, N, vocabulary)`` logits of the next token, as GPT-2: its head is its embedding.
-
-    Args:
-        mechanisms: the attention of each block, causal; also the depth.
-        seq_len: the longest text.
-    """
+class _Decoder(_Stack):
+    """Tokens and their places, and causal blocks."""
 
     def __init__(
         self,
@@ -80,21 +115,36 @@ class Decoder(nn.Module):
         seq_len: int,
         vocabulary: int,
         mlp_ratio: float = 4.0,
+        dropout: float = 0.0,
         drop_path: float = 0.0,
     ) -> None:
-        super().__init__()
+        super().__init__(mechanisms, dim, mlp_ratio, dropout, drop_path)
         self.embed = nn.Embedding(vocabulary, dim)
         self.position = nn.Parameter(torch.empty(seq_len, dim))
-        self.blocks = nn.ModuleList(Block(dim, attn, mlp_ratio=mlp_ratio, drop_path=drop_path) for attn in mechanisms)
-        self.norm = nn.LayerNorm(dim, eps=NORM_EPS)
         for weight in (self.embed.weight, self.position):
             nn.init.normal_(weight, std=0.02)
 
+    def embedded(self, tokens: Tensor, before: int = 0) -> Tensor:
+        """``(B, n)`` tokens behind ``before`` others, ``(B, n, dim)``.
+
+        Raises:
+            ValueError: past ``seq_len`` tokens.
+        """
+        after = before + tokens.shape[1]
+        refuse_longer(after, len(self.position))
+        return self.embed(tokens) + self.position[before:after]
+
+
+class CausalDecoder(_Decoder):
+    """``(B, N)`` token ids to ``(B, N, vocabulary)`` logits of the next token, as GPT-2: its head is its embedding.
+
+    Args:
+        mechanisms: the attention of each block, causal; also the depth.
+        seq_len: the longest text.
+    """
+
     def forward(self, tokens: Tensor) -> Tensor:
-        x = self._embed(tokens, 0)
-        for block in self.blocks:
-            x = block(x)
-        return self._head(x)
+        return self._head(self.run(self.embedded(tokens)))
 
     def decode(self, tokens: Tensor, state: DecoderState | None = None) -> tuple[Tensor, DecoderState]:
         """Logits for the next ``(B, n)`` tokens, and the state to give back with those that follow.
@@ -104,20 +154,34 @@ class Decoder(nn.Module):
             ValueError: past ``seq_len`` tokens.
         """
         before, states = state or (0, [None] * len(self.blocks))
-        x, following = self._embed(tokens, before), []
+        x, following = self.embedded(tokens, before), []
         block: Any
         for block, past in zip(self.blocks, states, strict=True):
             x, past = block.decode(x, past)
             following.append(past)
-        return self._head(x), (before + tokens.shape[1], following)
-
-    def _embed(self, tokens: Tensor, before: int) -> Tensor:
-        after = before + tokens.shape[1]
-        refuse_longer(after, len(self.position))
-        return self.embed(tokens) + self.position[before:after]
+        return self._head(self.norm(x)), (before + tokens.shape[1], following)
 
     def _head(self, x: Tensor) -> Tensor:
-        return nn.functional.linear(self.norm(x), self.embed.weight)
+        return nn.functional.linear(x, self.embed.weight)
+
+
+class DecodingClassifier(_Decoder):
+    """``(B, N)`` tokens to ``(B, classes)`` logits, from what the decoder says at the last token of each.
+
+    Its tensors are named as :class:`CausalDecoder`'s, so that a language model's weights begin it; see there.
+    """
+
+    def __init__(self, mechanisms: Sequence[nn.Module], *, dim: int, classes: int, **sizes: Any) -> None:
+        super().__init__(mechanisms, dim=dim, **sizes)
+        self.head = nn.Linear(dim, classes)
+
+    def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
+        """``mask``: ``(B, N)``, True where there is a token, or None for no padding, which stands at the end."""
+        x = self.run(self.embedded(tokens), mask)
+        if mask is None:
+            return self.head(x[:, -1])
+        last = mask.sum(1).clamp(min=1) - 1
+        return self.head(x[torch.arange(len(x), device=x.device), last])
 
 
 def sinusoids(n: int, dim: int) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from kattn_cli.analysis.statistics import expected_calibration_error
 from kattn_cli.errors import DataError
-from kattn_cli.models import Classifier, auxiliary_loss
+from kattn_cli.models import AttentionModel, auxiliary_loss
 
 EVAL_BATCH = 256
 
@@ -73,12 +73,15 @@ class Outputs:
 class Batched(Protocol):
     """What can be evaluated; a :class:`~kattn_cli.data.images.Split`, for instance."""
 
-    def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Images ``(B, channels, height, width)`` in [0, 1], and labels ``(B,)``."""
+    def batches(self, size: int) -> Iterator[tuple[Any, Tensor]]:
+        """Inputs of the model, such as images ``(B, channels, height, width)`` in [0, 1], and labels ``(B,)``."""
 
 
 def evaluate(
-    model: Classifier, split: Batched, batch_size: int = EVAL_BATCH, gather: Callable[[Tensor], Tensor] | None = None
+    model: AttentionModel,
+    split: Batched,
+    batch_size: int = EVAL_BATCH,
+    gather: Callable[[Tensor], Tensor] | None = None,
 ) -> Evaluation:
     """Evaluate in ``eval`` mode; the model's mode is put back afterwards. See :func:`outputs_on`."""
     return outputs_on(model, split, batch_size, gather).measures()
@@ -86,7 +89,10 @@ def evaluate(
 
 @torch.no_grad()
 def outputs_on(
-    model: Classifier, split: Batched, batch_size: int = EVAL_BATCH, gather: Callable[[Tensor], Tensor] | None = None
+    model: AttentionModel,
+    split: Batched,
+    batch_size: int = EVAL_BATCH,
+    gather: Callable[[Tensor], Tensor] | None = None,
 ) -> Outputs:
     """What the model says in ``eval`` mode; its mode is put back afterwards.
 
@@ -107,6 +113,6 @@ def outputs_on(
         auxiliary.append(auxiliary_loss(model).double().expand(len(batch)))
     model.train(training)
     if not logits:
-        raise DataError("there is no image to evaluate that can be read, or there are more processes than images")
+        raise DataError("there is nothing to evaluate that can be read, or there are more processes than samples")
     join = gather or (lambda rows: rows)
     return Outputs(*(join(torch.cat(rows)) for rows in (logits, targets, auxiliary)))

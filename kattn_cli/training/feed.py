@@ -1,55 +1,79 @@
-"""Batches for training: from memory, augmented whole on the device, or from files, augmented image by image."""
+"""Batches for training: from memory, augmented whole on the device; from files, image by image; windows of a text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Protocol
+from typing import Any, Protocol
 
 from torch import Tensor
 
-from kattn_cli.data import FileSplit, ImageData, MemorySplit, Split
+from kattn_cli.data import FileSplit, ImageData, LoadedData, MemorySplit, SequenceSplit, TokenSplit
 from kattn_cli.data.images import as_pixels
 from kattn_cli.data.workers import Transform
 from kattn_cli.recipe_train import Train
 from kattn_cli.training.augment import Augment, after_decoding, in_memory
 from kattn_cli.training.plan import Plan, Shard
+from kattn_cli.training.seed import Stream, derived_seed
 from kattn_cli.training.transforms import train_transform
+
+Dealt = tuple[Shard, Any, Tensor]
+"""A shard, what the model is given, and what it should say.
+
+Images ``(B, channels, height, width)``, float32 in [0, 1], or padded sequences, and labels ``(B,)``; of text, tokens
+and those that follow, ``(B, N)`` each.
+"""
 
 
 class Feed(Protocol):
-    """Gives each shard's images ``(B, channels, height, width)``, float32 in [0, 1], and labels ``(B,)``."""
+    """Gives each shard's inputs and targets."""
 
-    augment: Augment
-    """What is still to be done to the images of a shard, on the device, after its seeds are set."""
+    def augment(self, inputs: Any) -> Any:
+        """What is still to be done to the inputs of a shard, on the device, after its seeds are set."""
 
-    def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[tuple[Shard, Tensor, Tensor]]]:
-        """The images and labels of each batch's shards, in order."""
+    def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
+        """The inputs and targets of each batch's shards, in order."""
 
 
 class MemoryFeed:
-    """Images that lie on the device."""
+    """Images or sequences that lie on the device."""
 
-    def __init__(self, split: MemorySplit, augment: Augment) -> None:
-        self.split, self.augment = split, augment
+    def __init__(self, split: MemorySplit | SequenceSplit, augment: Augment | None = None) -> None:
+        self.split: Any = split
+        self.augment: Any = augment or _as_it_is
 
-    def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[tuple[Shard, Tensor, Tensor]]]:
+    def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
         """See :class:`Feed`."""
         for shards in batches:
-            chosen = [shard.indices.to(self.split.labels.device) for shard in shards]
-            yield [
-                (shard, self.split.pixels(indices), self.split.labels[indices])
-                for shard, indices in zip(shards, chosen, strict=True)
-            ]
+            yield [(shard, *self.split.take(shard.indices.to(self.split.labels.device))) for shard in shards]
+
+
+class TextFeed:
+    """Windows of a text; each epoch they begin elsewhere, so that no token is always a window's first."""
+
+    def __init__(self, split: TokenSplit, plan: Plan) -> None:
+        self.split, self.plan = split, plan
+        self.augment: Any = _as_it_is
+
+    def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
+        """See :class:`Feed`."""
+        for shards in batches:
+            yield [(shard, *self.split.take(shard.indices, self._shift(shard))) for shard in shards]
+
+    def _shift(self, shard: Shard) -> int:
+        """By how many tokens the windows of a shard's epoch are moved; none in the first."""
+        epoch = shard.draw // (self.plan.steps_per_epoch * self.plan.shards)
+        return derived_seed(self.plan.seed, Stream.ORDER, epoch) % self.split.context if epoch else 0
 
 
 class FileFeed:
     """Images decoded, cropped and augmented one by one in worker processes, ahead of the training."""
 
     def __init__(self, split: FileSplit, plan: Plan, augment: Augment, transform: Transform) -> None:
-        self.split, self.plan, self.augment, self.transform = split, plan, augment, transform
+        self.split, self.plan, self.transform = split, plan, transform
+        self.augment: Any = augment
 
-    def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[tuple[Shard, Tensor, Tensor]]]:
+    def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
         """See :class:`Feed`."""
         planned = list(batches)
         decoded = self.split.stream([self._seeded(shard) for shard in chain.from_iterable(planned)], self.transform)
@@ -65,20 +89,25 @@ class SyntheticFeed:
 
     def __init__(self, images: Tensor, labels: Tensor) -> None:
         self.images, self.labels = images, labels
-        self.augment: Augment = _as_it_is
+        self.augment: Any = _as_it_is
 
-    def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[tuple[Shard, Tensor, Tensor]]]:
+    def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
         """See :class:`Feed`; a shard has the first of the images, as many as it asks for."""
         for shards in batches:
             yield [(one, self.images[: len(one.indices)], self.labels[: len(one.indices)]) for one in shards]
 
 
-def _as_it_is(images: Tensor) -> Tensor:
-    return images
+def _as_it_is(inputs: Any) -> Any:
+    return inputs
 
 
-def build_feed(data: ImageData, split: Split, plan: Plan, settings: Train) -> Feed:
+def build_feed(data: LoadedData, split: Any, plan: Plan, settings: Train) -> Feed:
     """The feed of ``split``, ``data``'s training split on the device of training."""
+    if isinstance(split, TokenSplit):
+        return TextFeed(split, plan)
+    if isinstance(split, SequenceSplit):
+        return MemoryFeed(split)
+    assert isinstance(data, ImageData)
     if isinstance(split, MemorySplit):
         return MemoryFeed(split, in_memory(settings, data.mean, data.std))
     if isinstance(split, FileSplit):

@@ -14,36 +14,26 @@ import torch.nn.functional as F
 from timm.utils import ModelEmaV3
 from torch import Tensor
 
-from kattn_cli.data import ImageData
+from kattn_cli.analysis.memory import MIB, peak_memory
+from kattn_cli.analysis.summary import ADAMW_MOMENTS
+from kattn_cli.data import LoadedData
 from kattn_cli.errors import TrainingError
-from kattn_cli.models import Classifier, auxiliary_loss
+from kattn_cli.models import AttentionModel, auxiliary_loss
 from kattn_cli.recipe_train import Train
 from kattn_cli.training.checkpoint import kept_name
 from kattn_cli.training.compiled import compiled
 from kattn_cli.training.distributed import World
-from kattn_cli.training.evaluate import Evaluation, evaluate, topk_correct
-from kattn_cli.training.feed import build_feed
+from kattn_cli.training.evaluate import Evaluation, topk_correct
+from kattn_cli.training.evaluation import evaluator, in_order_of_merit
+from kattn_cli.training.feed import Dealt, build_feed
 from kattn_cli.training.interrupt import Interruption, catch_interruption
 from kattn_cli.training.mix import Mix
 from kattn_cli.training.nonfinite import CHECK_EVERY, NonFinite
 from kattn_cli.training.optim import build_optimizer, learning_rate, set_learning_rate
-from kattn_cli.training.plan import Plan, Shard
+from kattn_cli.training.plan import Plan
 from kattn_cli.training.precision import autocast, grad_scaler
 from kattn_cli.training.seed import Stream, seed_all
 from kattn_cli.training.sharding import accumulating, clip, full_state, load_full_state, parallelise, whole
-
-METRICS = (
-    "epoch",
-    "step",
-    "split",
-    "loss",
-    "auxiliary_loss",
-    "top1",
-    "top5",
-    "lr",
-    "images_per_second",
-    "seconds",
-)
 
 
 @dataclass
@@ -68,8 +58,8 @@ class Update:
     epoch: int
     loss: Tensor
     lr: float
-    validation_top1: float | None
-    images_per_second: float
+    validation: Evaluation | None
+    samples_per_second: float
 
 
 @dataclass(frozen=True)
@@ -98,25 +88,26 @@ class Trainer:
 
     def __init__(
         self,
-        model: Classifier,
-        data: ImageData,
+        model: AttentionModel,
+        data: LoadedData,
         settings: Train,
         seed: int,
         hooks: Hooks,
         world: World | None = None,
     ) -> None:
-        device = model.mean.device
+        device = model.device
         self.model, self.settings, self.seed, self.hooks = model, settings, seed, hooks
-        self.world, self.chosen_on = world or World(), data.chosen_on
+        self.world, self.chosen_on, self.unit = world or World(), data.chosen_on, data.unit
         train_split = data.splits["train"].to(device)
         self.validation = data.splits["validation"].to(device)
         self.plan = Plan(len(train_split), settings, seed, self.world.rank, self.world.size)
         self.feed = build_feed(data, train_split, self.plan, settings)
+        self.evaluate, self.merit = evaluator(data), in_order_of_merit(data)
         self.mix = Mix(settings, data.classes) if settings.mixup or settings.cutmix else None
         model.set_grad_checkpointing(settings.grad_checkpointing)
         self.ema = ModelEmaV3(model, decay=settings.ema) if settings.ema else None
         self.parallel = parallelise(model, settings.parallel, self.world, device)
-        self.forward: Callable[[Tensor], Tensor] = self.parallel
+        self.forward: Callable[[Any], Tensor] = self.parallel
         if settings.compile:
             self.forward = compiled(self.parallel, checkpointing=settings.grad_checkpointing)
         self.optimizer = build_optimizer(model, settings)
@@ -125,14 +116,14 @@ class Trainer:
         self.steps_per_epoch, self.steps = self.plan.steps_per_epoch, self.plan.steps
         if not self.steps:
             raise TrainingError(
-                f"no step would be made: {len(train_split):,} training images do not fill the {self.plan.shards:,} "
-                "parts of a batch; lower train.accumulate or the number of processes"
+                f"no step would be made: {len(train_split):,} training {self.unit} do not fill the "
+                f"{self.plan.shards:,} parts of a batch; lower train.accumulate or the number of processes"
             )
         self._device = device
         self._nonfinite = NonFinite(device)
         self._saved_step: int | None = None
-        self._sums = torch.zeros(5, dtype=torch.float64, device=device)  # loss, auxiliary, top-1, top-5, images
-        self._validation_top1: float | None = None
+        self._sums = torch.zeros(5, dtype=torch.float64, device=device)  # loss, auxiliary, top-1, top-5, targets
+        self._validation: Evaluation | None = None
 
     def state(self) -> dict[str, Any]:
         """All that :meth:`restore` needs to go on from here, in any number of processes."""
@@ -155,7 +146,7 @@ class Trainer:
         """
         if state.get("steps_per_epoch", self.steps_per_epoch) != self.steps_per_epoch:
             raise TrainingError(
-                f"an epoch had {state['steps_per_epoch']:,} steps and has {self.steps_per_epoch:,}, with other images, "
+                f"an epoch had {state['steps_per_epoch']:,} steps and has {self.steps_per_epoch:,}, with other data, "
                 "batches or numbers of processes; without --resume a new run begins"
             )
         try:
@@ -189,6 +180,21 @@ class Trainer:
                 self._stop_if_asked(interruption)
         return self.progress
 
+    def peak_memory(self) -> float:
+        """MiB that a step of this process takes at most, weights, gradients and AdamW's moments among them.
+
+        On a GPU what the training took so far; on a CPU one more batch is seen, forward and backward, and forgotten.
+        """
+        if self._device.type == "cuda":
+            return torch.cuda.max_memory_allocated(self._device) / MIB
+        dealt = next(self.feed.shards(self.plan.batches(0)))[0]
+        self.model.train()
+        self.optimizer.zero_grad()
+        own = sum(parameter.nbytes for parameter in self.model.parameters())
+        step = peak_memory(lambda: self._backward(dealt, torch.zeros_like(self._sums)), self._device)
+        self.optimizer.zero_grad()
+        return step + (1 + ADAMW_MOMENTS) * own / MIB
+
     def _run_epoch(self, interruption: Interruption) -> None:
         epoch, first = divmod(self.progress.step, self.steps_per_epoch)
         started, seen = time.perf_counter(), 0
@@ -202,7 +208,7 @@ class Trainer:
             self.progress.step += 1
             self.progress.seconds = before + elapsed
             step = self.progress.step
-            self.hooks.on_step(Update(step, self.steps, epoch + 1, loss, lr, self._validation_top1, seen / elapsed))
+            self.hooks.on_step(Update(step, self.steps, epoch + 1, loss, lr, self._validation, seen / elapsed))
             if step % self.steps_per_epoch and self._pause(interruption):
                 self._require_numbers(lr)
                 self._save("last")
@@ -232,15 +238,15 @@ class Trainer:
             assert interruption.signal is not None
             raise Interrupted(step, math.ceil(step / self.steps_per_epoch), interruption.signal)
 
-    def step(self, shards: list[tuple[Shard, Tensor, Tensor]], lr: float) -> Tensor:
+    def step(self, shards: list[Dealt], lr: float) -> Tensor:
         """One step of the optimizer with this process's shards of a batch; returns the batch's loss as they tell it."""
         set_learning_rate(self.optimizer, lr)
         self.optimizer.zero_grad()
         total = torch.zeros((), device=self._device)
         sums = torch.zeros_like(self._sums)
-        for number, (shard, images, labels) in enumerate(shards, 1):
+        for number, dealt in enumerate(shards, 1):
             with accumulating(self.parallel, last=number == len(shards)):
-                total += self._backward(shard, images, labels, sums) * (shard.share * self.world.size)
+                total += self._backward(dealt, sums) * (dealt[0].share * self.world.size)
         self._nonfinite.note(self.progress.step + 1, total)
         self.scaler.unscale_(self.optimizer)
         self._clip()
@@ -252,14 +258,16 @@ class Trainer:
         self.scaler.update()
         return total
 
-    def _backward(self, shard: Shard, images: Tensor, labels: Tensor, sums: Tensor) -> Tensor:
+    def _backward(self, dealt: Dealt, sums: Tensor) -> Tensor:
         """One shard forward and backward; adds to ``sums`` and returns the loss, auxiliary terms included, detached."""
+        shard, inputs, labels = dealt
         seed_all(self.seed, Stream.STEP, shard.draw)
-        images = self.feed.augment(images)
-        images, targets = self.mix(images, labels) if self.mix else (images, labels)
+        inputs = self.feed.augment(inputs)
+        labels = labels.flatten()
+        inputs, targets = self.mix(inputs, labels) if self.mix else (inputs, labels)
         smoothing = 0.0 if self.mix else self.settings.label_smoothing
         with autocast(self.settings.precision, self._device):
-            logits = self.forward(images)
+            logits = self.forward(inputs).flatten(0, -2)
             task = F.cross_entropy(logits, targets, label_smoothing=smoothing)
             auxiliary = auxiliary_loss(self.model)
         loss = task + auxiliary
@@ -268,8 +276,8 @@ class Trainer:
             count = len(labels)
             hard = targets.argmax(-1) if self.mix else labels
             correct = [topk_correct(logits, hard, k).double().sum() for k in (1, 5)]
-            images_seen = torch.full((), count, dtype=torch.float64, device=self._device)
-            sums += torch.stack([task.double() * count, auxiliary.double() * count, *correct, images_seen])
+            told = torch.full((), count, dtype=torch.float64, device=self._device)
+            sums += torch.stack([task.double() * count, auxiliary.double() * count, *correct, told])
         return loss.detach()
 
     def _clip(self) -> None:
@@ -327,7 +335,7 @@ class Trainer:
         if "last" in names:
             self._saved_step = self.progress.step
 
-    def _finish_epoch(self, epoch: int, images_per_second: float) -> None:
+    def _finish_epoch(self, epoch: int, samples_per_second: float) -> None:
         rate = learning_rate(self.progress.step - 1, self.steps_per_epoch, self.settings)
         loss, auxiliary, top1, top5, count = self.world.sum(self._sums.cpu()).tolist()
         self._sums.zero_()
@@ -337,10 +345,10 @@ class Trainer:
         checked = self._validate()
         if not math.isfinite(checked.loss):
             raise TrainingError(self._not_a_number(self.progress.step, rate))
-        self._validation_top1 = checked.top1
+        self._validation = checked
         shared = {"epoch": epoch + 1, "step": self.progress.step}
         timing = {
-            "images_per_second": round(images_per_second, 1),
+            f"{self.unit}_per_second": round(samples_per_second, 1),
             "seconds": round(self.progress.seconds, 3),
         }
         train_row = dict(
@@ -361,7 +369,7 @@ class Trainer:
         )
         if self.world.main:
             self.hooks.on_epoch([{**shared, **train_row, **timing}, {**shared, **validation_row, **timing}])
-        if (checked.top1, -checked.loss) > (self.progress.best_top1, -self.progress.best_loss):
+        if self.merit(checked.top1, checked.loss) > self.merit(self.progress.best_top1, self.progress.best_loss):
             self.progress.best_top1, self.progress.best_loss = checked.top1, checked.loss
             self.progress.best_epoch = epoch + 1
             self._save("best", *self._kept(epoch + 1), "last")
@@ -379,4 +387,4 @@ class Trainer:
         own = torch.arange(len(self.validation), device="cpu")[self.world.rank :: self.world.size]
         split = self.validation if self.world.size == 1 else self.validation.subset(own.to(self._device))
         with whole(self.model):
-            return evaluate(model, split, gather=self.world.gather)
+            return self.evaluate(model, split, gather=self.world.gather)

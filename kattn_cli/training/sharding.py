@@ -15,13 +15,13 @@ from torch.distributed.tensor import DTensor, distribute_tensor
 from torch.nn.parallel import DistributedDataParallel
 
 from kattn_cli.errors import TrainingError
-from kattn_cli.models import Classifier
+from kattn_cli.models import AttentionModel
 from kattn_cli.training.distributed import World
 
 State = dict[str, Any]
 
 
-def parallelise(model: Classifier, kind: Literal["ddp", "fsdp"], world: World, device: torch.device) -> nn.Module:
+def parallelise(model: AttentionModel, kind: Literal["ddp", "fsdp"], world: World, device: torch.device) -> nn.Module:
     """What to call for the forward pass, so that backward averages the gradients over the processes of ``world``.
 
     All begin with the first process's weights. ``fsdp`` changes ``model`` itself and its parameters, so the optimizer
@@ -58,7 +58,7 @@ def accumulating(parallel: nn.Module, last: bool) -> AbstractContextManager[None
 
 
 @contextmanager
-def whole(model: Classifier) -> Iterator[None]:
+def whole(model: AttentionModel) -> Iterator[None]:
     """Inside, forward passes without gradients need no other process, so each may see as many batches as it has.
 
     All processes enter together. With FSDP, each holds all weights in the meantime.
@@ -116,7 +116,7 @@ def load_full_state(
 
 def _reshards(module: Any) -> bool:
     """Whether FSDP may take the weights apart after the forward pass: auxiliary losses use them after it."""
-    return not isinstance(module, Classifier) and not hasattr(module.attn, "auxiliary_loss")
+    return not isinstance(module, AttentionModel) and not hasattr(module.attn, "auxiliary_loss")
 
 
 def _refuse_scalars(model: nn.Module) -> None:

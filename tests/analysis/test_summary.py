@@ -19,11 +19,15 @@ class Perceptron(nn.Module):
         return self.second(self.first(images.flatten(1)).tanh())
 
 
+def on_meta(count: int) -> Tensor:
+    return torch.empty(count, 1, 2, 2, device="meta")
+
+
 def test_a_perceptron_by_hand() -> None:
     """Per image: 2·(24 + 18) operations; kept are the input (4), tanh's output (6) and the logits squared (3)."""
     with torch.device("meta"):
         model = Perceptron()
-    summary = summarise(model, lambda images: model(images).square().sum(), (1, 2, 2), shard=5, ema=True)
+    summary = summarise(model, lambda images: model(images).square().sum(), on_meta, shard=5, ema=True)
     weights = 4 * (24 + 18)
     assert summary.parameters == 42
     assert summary.flops == 2 * 42

@@ -11,7 +11,7 @@ import torch
 from command_line import kattn
 
 from kattn_cli.commands.audit import ITEMS
-from kattn_cli.commands.loading import open_run
+from kattn_cli.commands.loading import as_image_run, open_run
 from kattn_cli.commands.moments import moments_of
 from kattn_cli.commands.train import train
 from kattn_cli.results import Run
@@ -100,7 +100,7 @@ def test_the_first_weights_are_those_before_training(audited: Path) -> None:
     """Epoch 0 of two recipes that begin alike but for the last layer: the first layer's numbers agree."""
     softmax = open_run(Run(audited / "x" / "softmax" / "0"), CPU, "epoch-0000")
     assert softmax.step == 0
-    last = open_run(Run(audited / "x" / "softmax" / "0"), CPU, "last")
+    last = as_image_run(open_run(Run(audited / "x" / "softmax" / "0"), CPU, "last"), "a test")
     assert last.step == 15
     name = "backbone.blocks.0.attn.qkv.weight"
     assert not torch.equal(softmax.model.state_dict()[name], last.model.state_dict()[name])
@@ -108,7 +108,7 @@ def test_the_first_weights_are_those_before_training(audited: Path) -> None:
 
 def test_projection_error_is_that_of_the_model(audited: Path) -> None:
     """Both terms from the definition, with explicit sums, for the last weights."""
-    opened = open_run(Run(audited / "x" / "softmax" / "0"), CPU, "last")
+    opened = as_image_run(open_run(Run(audited / "x" / "softmax" / "0"), CPU, "last"), "a test")
     images, _ = next(opened.data.splits["validation"].first(6).batches(6))
     model = opened.model.double()
     x = model.attention_inputs(images.double())[1]

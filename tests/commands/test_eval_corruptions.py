@@ -13,7 +13,7 @@ from command_line import kattn
 
 from kattn_cli.commands.corruptions import Corruptions
 from kattn_cli.commands.eval import EVAL_CSV, Settings, Subject, evaluate_runs
-from kattn_cli.commands.loading import open_run
+from kattn_cli.commands.loading import as_image_run, open_run
 from kattn_cli.commands.reference import Reference, usual_reference
 from kattn_cli.data.corruptions import CORRUPTIONS
 from kattn_cli.results import Run, read_rows
@@ -56,7 +56,7 @@ def test_each_row_is_the_evaluation_of_that_type_and_severity(run: Run) -> None:
     rows = rows_of(run)
     asked = [("fog", 2), ("fog", 5), ("snow", 2), ("snow", 5)]
     assert [(row["corruption"], int(row["severity"])) for row in rows] == asked
-    opened = open_run(run, torch.device("cpu"))
+    opened = as_image_run(open_run(run, torch.device("cpu")), "a test")
     for row, (name, severity) in zip(rows, asked, strict=True):
         corrupted = CorruptedSplit(opened.data.splits["test"].first(40), name, severity, Making("cifar-c", 3))
         expected = evaluate(opened.model, corrupted, 128)
@@ -177,7 +177,7 @@ def test_a_run_as_reference(run: Run, results: Path, capfd: pytest.CaptureFixtur
 
 
 def test_alexnet_goes_with_imagenet_alone(run: Run) -> None:
-    opened = open_run(run, torch.device("cpu"))
+    opened = as_image_run(open_run(run, torch.device("cpu")), "a test")
     recipe = opened.recipe
     thousand = type(opened.data)(**{**vars(opened.data), "classes": 1000, "image_size": 224})
     assert usual_reference(recipe, opened.data) is None

@@ -15,7 +15,7 @@ from sklearn.metrics import average_precision_score
 from torch import Tensor
 
 from kattn_cli.commands.eval import EVAL_CSV
-from kattn_cli.commands.loading import open_run
+from kattn_cli.commands.loading import as_image_run, open_run
 from kattn_cli.data.corruptions import corrupt
 from kattn_cli.results import Run, read_rows
 
@@ -31,7 +31,7 @@ def run(trained: Path, tmp_path: Path) -> Run:
 @pytest.fixture
 def test_images(run: Run) -> tuple[Tensor, Tensor]:
     """The test set's images, rounded to 8 bits as a file has them, and their labels."""
-    (images, labels) = next(open_run(run, CPU).data.splits["test"].batches(1000))
+    (images, labels) = next(as_image_run(open_run(run, CPU), "a test").data.splits["test"].batches(1000))
     return (images * 255).round() / 255, labels
 
 
@@ -56,7 +56,7 @@ def test_a_copy_of_the_test_set_gives_the_clean_accuracy(
     images, labels = test_images
     _, (row,) = evaluate(run, capfd, "--ood", f"copy={write(tmp_path / 'copy', images, labels)}")
     with torch.no_grad():
-        right = open_run(run, CPU).model(images).argmax(-1) == labels
+        right = as_image_run(open_run(run, CPU), "a test").model(images).argmax(-1) == labels
     assert float(row["top1"]) == pytest.approx(100 * right.double().mean().item(), abs=1e-9)
     (clean,) = (row for row in read_rows(run.folder / EVAL_CSV) if row["split"] == "test")
     assert float(row["top1"]) == pytest.approx(float(clean["top1"]), abs=0.6), "8 bits change an image or two at most"
@@ -73,7 +73,7 @@ def test_some_classes_only(
     some = torch.isin(labels, classes)
     turned, wanted = images[some].flip(-2), labels[some]
     out, (row,) = evaluate(run, capfd, "--ood", f"turned={write(tmp_path / 'turned', turned, wanted)}")
-    opened = open_run(run, CPU)
+    opened = as_image_run(open_run(run, CPU), "a test")
     model, clean = opened.model, next(opened.data.splits["test"].batches(1000))[0]
     with torch.no_grad():
         ours, theirs = (model(one)[:, classes].softmax(-1) for one in (turned, clean[some]))
@@ -102,7 +102,7 @@ def test_imagenet_c_layout(
 ) -> None:
     images, labels = (part[:60] for part in test_images)
     expected = {}
-    model = open_run(run, CPU).model
+    model = as_image_run(open_run(run, CPU), "a test").model
     for severity in range(1, 6):
         corrupted = corrupt(images, "contrast", severity, torch.Generator(), "cifar-c")
         write(tmp_path / "c" / "contrast" / str(severity), corrupted, labels)

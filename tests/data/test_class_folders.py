@@ -14,21 +14,21 @@ from torchvision.transforms.functional import pil_to_tensor
 from kattn_cli.data import load_data
 from kattn_cli.data.class_folders import class_names, read_class_folders
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
-DIGITS = Data(name="digits", workers=0)
+DIGITS = ImageSection(name="digits", workers=0)
 NUMBERS = [{str(label): label for label in range(10)}]
 
 
 @pytest.fixture
-def animals(tmp_path: Path) -> Data:
+def animals(tmp_path: Path) -> ImageSection:
     for split in ("train", "val"):
         write_classes(tmp_path / "animals" / split, {"bee": 2, "cat": 2, "dog": 2, "eel": 2})
     section = {"name": "imagefolder", "root": str(tmp_path / "animals"), "image_size": 12, "workers": 0}
-    return Data.model_validate(section)
+    return ImageSection.model_validate(section)
 
 
-def test_some_of_the_classes_keep_their_labels(animals: Data, tmp_path: Path) -> None:
+def test_some_of_the_classes_keep_their_labels(animals: ImageSection, tmp_path: Path) -> None:
     write_classes(tmp_path / "a", {"eel": 2, "cat": 1}, first=50)
     (tmp_path / "a" / ".hidden").mkdir()
     (one,) = read_class_folders(tmp_path / "a", class_names(animals))
@@ -38,7 +38,7 @@ def test_some_of_the_classes_keep_their_labels(animals: Data, tmp_path: Path) ->
     assert split.labels.tolist() == [1, 3, 3]
 
 
-def test_images_are_seen_as_the_data_sets_own(animals: Data) -> None:
+def test_images_are_seen_as_the_data_sets_own(animals: ImageSection) -> None:
     """Cropped as the recipe has it, so that the test folder itself is the test split."""
     loaded = load_data(animals)
     (one,) = read_class_folders(Path(animals.options["root"]) / "val", class_names(animals))
@@ -86,19 +86,19 @@ def test_cifar_by_name_or_by_number(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(
         torchvision.datasets.CIFAR10, "_load_meta", lambda self: setattr(self, "classes", list("abcdefghij"))
     )
-    names = class_names(Data.model_validate({"name": "cifar10", "root": str(tmp_path)}))
+    names = class_names(ImageSection.model_validate({"name": "cifar10", "root": str(tmp_path)}))
     for folders in (("c", "j"), ("2", "9")):
         write_classes(tmp_path / folders[0], dict.fromkeys(folders, 1))
         assert read_class_folders(tmp_path / folders[0], names)[0].classes.tolist() == [2, 9]
 
 
-def test_a_class_list_says_which_classes_there_are(animals: Data, tmp_path: Path) -> None:
+def test_a_class_list_says_which_classes_there_are(animals: ImageSection, tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text("eel\nbee\n")
-    listed = Data.model_validate({**animals.model_dump(), "class_list": str(tmp_path / "list.txt")})
+    listed = ImageSection.model_validate({**animals.model_dump(), "class_list": str(tmp_path / "list.txt")})
     assert class_names(listed) == [{"eel": 0, "bee": 1}]
 
 
-def test_images_that_cannot_be_read_are_counted(animals: Data, tmp_path: Path) -> None:
+def test_images_that_cannot_be_read_are_counted(animals: ImageSection, tmp_path: Path) -> None:
     write_classes(tmp_path / "a", {"bee": 1, "cat": 1})
     (tmp_path / "a" / "cat" / "broken.png").write_bytes(truncated(0))
     (one,) = read_class_folders(tmp_path / "a", class_names(animals))

@@ -6,7 +6,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from kattn_cli.data import ImageData, MemorySplit, load_data
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 
 def memory(data: ImageData) -> dict[str, MemorySplit]:
@@ -22,7 +22,7 @@ def test_split_is_the_rule_that_is_written_down() -> None:
         turn = seen[label] % 10
         seen[label] += 1
         expected["validation" if turn == 0 else "test" if turn in (4, 9) else "train"].append(index)
-    splits = memory(load_data(Data()))
+    splits = memory(load_data(ImageSection()))
     for name, split in splits.items():
         images = torch.tensor(bunch.images[expected[name]] / 16, dtype=torch.float32)[:, None]
         assert torch.equal(split.images, images)
@@ -31,13 +31,13 @@ def test_split_is_the_rule_that_is_written_down() -> None:
 
 
 def test_every_class_is_in_every_split_alike() -> None:
-    for split in memory(load_data(Data())).values():
+    for split in memory(load_data(ImageSection())).values():
         counts = torch.bincount(split.labels, minlength=10)
         assert counts.max() - counts.min() <= counts.max() * 0.1 + 1
 
 
 def test_pixels_and_statistics() -> None:
-    data = load_data(Data())
+    data = load_data(ImageSection())
     pixels = memory(data)["train"].images
     assert (pixels.min(), pixels.max()) == (0, 1)
     assert data.mean == tuple(pixels.double().mean((0, 2, 3)).tolist()) == (0.30511013325377884,)
@@ -46,7 +46,7 @@ def test_pixels_and_statistics() -> None:
 
 
 def test_resizing() -> None:
-    test = memory(load_data(Data(image_size=16)))["test"]
+    test = memory(load_data(ImageSection(image_size=16)))["test"]
     assert test.images.shape == (355, 1, 16, 16)
     assert test.images.min() >= 0
     assert test.images.max() <= 1

@@ -24,7 +24,7 @@ from kattn_cli.data.encoded import paths_of
 from kattn_cli.data.files import FileDataSet, FileSplit
 from kattn_cli.data.images import MemorySplit
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 SIZES = [(12, 12), (9, 20), (31, 13), (14, 16), (10, 10)]
 
@@ -242,7 +242,7 @@ def test_decoded_is_what_batches_give(paths: list[Path]) -> None:
     memory = split.decoded()
     images, labels = everything(split)
     assert memory.images.dtype == torch.uint8
-    assert torch.equal(memory.pixels(slice(None)), images)
+    assert torch.equal(memory.take(slice(None))[0], images)
     assert memory.labels.tolist() == labels.tolist() == [0, 10, 30, 40]
 
 
@@ -269,7 +269,7 @@ class Pictures(FileDataSet):
         super().__init__(in_memory)
         self.paths = [str(path) for path in paths]
 
-    def load(self, data: Data, image_size: int) -> dict[Any, Any]:
+    def load(self, data: ImageSection, image_size: int) -> dict[Any, Any]:
         parts: dict[Any, Any] = {
             "train": (paths_of(self.paths[:-1]), torch.arange(len(self.paths) - 1)),
             "test": (paths_of(self.paths[-1:]), torch.zeros(1, dtype=torch.int64)),
@@ -283,14 +283,14 @@ class Pictures(FileDataSet):
 
 
 def test_small_data_sets_live_in_memory(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    data = Data(workers=0)
+    data = ImageSection(workers=0)
     assert files.IN_MEMORY_BYTES == 2**31
     for limit, kind in ((5 * 3 * 8 * 8, MemorySplit), (5 * 3 * 8 * 8 - 1, FileSplit)):
         monkeypatch.setattr(files, "IN_MEMORY_BYTES", limit)
         assert {type(split) for split in Pictures(paths).load(data, 8).values()} == {kind}
         assert type(Pictures(paths, in_memory=True).load(data, 8)["train"]) is MemorySplit
         assert type(Pictures(paths, in_memory=False).load(data, 8)["train"]) is FileSplit
-    grey = Pictures(paths, in_memory=True).load(Data(workers=0, channels=1), 8)["train"]
+    grey = Pictures(paths, in_memory=True).load(ImageSection(workers=0, channels=1), 8)["train"]
     assert grey.images.shape == (4, 1, 8, 8)
 
 
@@ -298,10 +298,10 @@ def test_splits_of_a_data_set_share_one_count(paths: list[Path]) -> None:
     paths[0].write_bytes(b"no image")
     paths[-1].write_bytes(b"no image")
     source = Pictures(paths, in_memory=False)
-    splits = source.load(Data(workers=0, max_corrupt=1), 8)
+    splits = source.load(ImageSection(workers=0, max_corrupt=1), 8)
     list(splits["train"].batches(8))
     assert source.corrupt == splits["test"].corrupt == [f"{paths[0]} (not an image)"]
     with pytest.raises(DataError, match="2 images cannot be read"):
         list(splits["test"].batches(8))
     with pytest.raises(DataError, match="2 images cannot be read"):
-        Pictures(paths, in_memory=True).load(Data(workers=0, max_corrupt=1), 8)
+        Pictures(paths, in_memory=True).load(ImageSection(workers=0, max_corrupt=1), 8)

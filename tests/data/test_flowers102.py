@@ -16,9 +16,9 @@ from kattn_cli.data.decode import EvaluationView
 from kattn_cli.data.flowers102 import Flowers102
 from kattn_cli.data.images import MemorySplit
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
-DATA = Data(name="flowers102", workers=0)
+DATA = ImageSection(name="flowers102", workers=0)
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from kattn_cli.data.files import FileSplit
 from kattn_cli.data.huggingface import HuggingFace
 from kattn_cli.data.images import MemorySplit
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
-DATA = Data(name="huggingface", workers=0)
+DATA = ImageSection(name="huggingface", workers=0)
 FEATURES = {"img": {"_type": "Image"}, "label": {"names": ["ant", "cat", "owl"], "_type": "ClassLabel"}}
 
 
@@ -50,13 +50,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def fault(folder: Path, data: Data = DATA, **options: Any) -> str:
+def fault(folder: Path, data: ImageSection = DATA, **options: Any) -> str:
     with pytest.raises(DataError) as caught:
         HuggingFace(path=str(folder), **options).load(data, 12)
     return str(caught.value)
 
 
-def memory(folder: Path, size: int = 12, data: Data = DATA, **options: Any) -> dict[Any, MemorySplit]:
+def memory(folder: Path, size: int = 12, data: ImageSection = DATA, **options: Any) -> dict[Any, MemorySplit]:
     splits = HuggingFace(path=str(folder), **options).load(data, size)
     assert all(isinstance(split, MemorySplit) for split in splits.values())
     return splits  # type: ignore[return-value]
@@ -88,7 +88,7 @@ def test_bytes_without_metadata_and_grey_images(tmp_path: Path) -> None:
     source = HuggingFace(path=str(tmp_path))
     assert (source.facts().channels, source.facts().classes) == (1, 2)
     assert torch.equal(memory(tmp_path)["test"].images[1], pil_to_tensor(picture(1, mode="L")))
-    colour = memory(tmp_path, data=Data(name="huggingface", workers=0, channels=3))["test"]
+    colour = memory(tmp_path, data=ImageSection(name="huggingface", workers=0, channels=3))["test"]
     assert colour.images.shape == (2, 3, 12, 12)
 
 
@@ -127,7 +127,7 @@ def test_images_of_many_sizes_are_cropped(tmp_path: Path) -> None:
     on_disk = HuggingFace(path=str(tmp_path), in_memory=False).load(DATA, 8)["train"]
     assert isinstance(on_disk, FileSplit)
     assert (on_disk.crop_pct, on_disk.only_size) == (0.875, None)
-    assert torch.equal(next(on_disk.batches(2))[0], memory(tmp_path, 8)["train"].pixels(slice(None)))
+    assert torch.equal(next(on_disk.batches(2))[0], memory(tmp_path, 8)["train"].take(slice(None))[0])
 
 
 def test_an_image_of_another_size_among_those_of_one(folder: Path) -> None:
@@ -135,7 +135,7 @@ def test_an_image_of_another_size_among_those_of_one(folder: Path) -> None:
     source = HuggingFace(path=str(folder))
     assert source.load(DATA, 12)["test"].labels.tolist() == [1]
     assert source.corrupt == [f"{folder}, test, row 0 (20 × 15 pixels, not 12 × 12: give data.image_size)"]
-    given = memory(folder, data=Data(name="huggingface", workers=0, image_size=12))
+    given = memory(folder, data=ImageSection(name="huggingface", workers=0, image_size=12))
     assert given["test"].labels.tolist() == [0, 1]
 
 
@@ -145,7 +145,7 @@ def test_damaged_rows_are_named(folder: Path) -> None:
     assert source.load(DATA, 12)["train"].labels.tolist() == [0]
     names = [line.partition(" (")[0] for line in source.corrupt]
     assert names == [f"{folder}, train, row {row}" for row in (1, 2, 3)]
-    limited = Data(name="huggingface", workers=0, max_corrupt=2)
+    limited = ImageSection(name="huggingface", workers=0, max_corrupt=2)
     assert "3 images cannot be read, more than data.max_corrupt = 2" in fault(folder, limited)
 
 
@@ -277,4 +277,4 @@ def test_large_parquet_goes_through_datasets(folder: Path, hub: list[Any], monke
 def test_a_run_keeps_absolute_paths_and_names_of_the_hub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.parent)
     for path, expected in ((folder.name, str(folder)), ("us/Tiny", "us/Tiny")):
-        assert resolved(Data(name="huggingface", path=path)).options["path"] == expected  # type: ignore[call-arg]
+        assert resolved(ImageSection(name="huggingface", path=path)).options["path"] == expected  # type: ignore[call-arg]

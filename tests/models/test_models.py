@@ -14,18 +14,17 @@ from kattn_cli.attention import ATTENTIONS
 from kattn_cli.attention.primal import PrimalAttention
 from kattn_cli.attention.softmax import SoftmaxAttention
 from kattn_cli.data import load_data
-from kattn_cli.models import Classifier, auxiliary_loss, build_model
+from kattn_cli.models import Classifier, auxiliary_loss, build_language_model, build_model
 from kattn_cli.models.vit import build_timm, replace_attention
 from kattn_cli.recipe import Attention, Mechanism
-from kattn_cli.recipe_data import Data
-from kattn_cli.recipe_model import PRESETS, Model, TimmModel, Tost, Vit
+from kattn_cli.recipe_data import ImageSection
+from kattn_cli.recipe_model import KINDS, PRESETS, ImageModel, TimmModel, Tost, Vit
 
 DEIT_TINY = TimmModel(name="deit_tiny_patch16_224")
 DIGITS: dict[str, Any] = {"image_size": 8, "channels": 1, "classes": 10, "mean": [0.3], "std": [0.4]}
 PHOTOS: dict[str, Any] = {"image_size": 224, "channels": 3, "classes": 1000, "mean": [0.5] * 3, "std": [0.25] * 3}
 
 
-KINDS: dict[str, type[Vit] | type[Tost]] = {"vit": Vit, "tost": Tost, "xcit": Tost}
 MEBI = 2**20 / 1e6
 PAPERS = {
     "tost_tiny": ("tssa", 5.8),
@@ -41,11 +40,19 @@ PAPERS = {
 """Millions of parameters: ToST paper, Table 5; CRATE paper, Table 1."""
 
 
-def preset(name: str) -> Vit | Tost:
+LANGUAGE = {
+    "gpt2_base": (("softmax", 124.4), ("tssa", 110)),
+    "gpt2_medium": (("tssa", 304),),
+    "gpt2_large": (("tssa", 655),),
+}
+"""Millions of parameters for 1,024 of 50,257 tokens: ToST paper, Tables 4 and 6."""
+
+
+def preset(name: str) -> Any:
     return KINDS[PRESETS[name]["name"]].model_validate(PRESETS[name])
 
 
-def parameters(attention: Attention, model: Model = DEIT_TINY) -> int:
+def parameters(attention: Attention, model: ImageModel = DEIT_TINY) -> int:
     with torch.device("meta"):
         built = build_model(model, attention, **PHOTOS)
     return sum(parameter.numel() for parameter in built.parameters())
@@ -59,7 +66,14 @@ def test_parameter_counts_of_the_papers() -> None:
     assert parameters(Attention(name="symmetric", layers={0: Mechanism(name="rpc")})) == symmetric
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize(("name", "attention", "millions"), [(n, *one) for n, all_ in LANGUAGE.items() for one in all_])
+def test_parameter_counts_of_language_models(name: str, attention: str, millions: float) -> None:
+    with torch.device("meta"):
+        built = build_language_model(preset(name), Attention(name=attention), seq_len=1024, vocabulary=50_257)
+    assert sum(parameter.numel() for parameter in built.parameters()) / 1e6 == pytest.approx(millions, rel=0.01)
+
+
+@pytest.mark.parametrize("name", PAPERS)
 def test_parameter_counts_of_presets(name: str) -> None:
     """The 68.1, 24.9 and 80.2 of ToST's table are in 2²⁰: XCiT without local patch interaction is as large as ours."""
     attention, millions = PAPERS[name]
@@ -81,7 +95,7 @@ def test_xcit_has_as_many_parameters_as_timms_without_local_patch_interaction(ou
     assert parameters(Attention(name="xca"), preset(ours)) == count
 
 
-BACKBONES: dict[str, tuple[Model, int]] = {
+BACKBONES: dict[str, tuple[ImageModel, int]] = {
     "vit": (Vit(patch_size=4), 8),
     "deit": (DEIT_TINY, 32),
     "tost": (Tost(patch_size=4), 8),
@@ -194,7 +208,7 @@ def test_ksvd_terms_of_several_layers_equal_the_authors() -> None:
 def test_size_of_the_ksvd_term_that_the_readme_states() -> None:
     """Primal. DeiT-tiny at initialisation, 197 tokens, s = 32: J ≈ 3·10³ as printed, below 1 as the authors ran it."""
     torch.manual_seed(0)
-    images, _ = next(load_data(Data(image_size=224)).splits["train"].batches(2))
+    images, _ = next(load_data(ImageSection(image_size=224)).splits["train"].batches(2))
     objectives = {}
     for convention in ("paper", "reference"):
         attention = Attention.model_validate({"name": "primal", "s": 32, "convention": convention})

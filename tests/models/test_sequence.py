@@ -11,7 +11,7 @@ from torch import nn
 
 from kattn_cli.attention import ATTENTIONS
 from kattn_cli.attention.options import build_attention
-from kattn_cli.models.sequence import Decoder, SequenceEncoder, sinusoids
+from kattn_cli.models.sequence import CausalDecoder, SequenceEncoder, sinusoids
 
 DIM, HEADS, LENGTH, DEPTH = 24, 3, 9, 2
 CAUSAL = [name for name, cls in ATTENTIONS.items() if cls.supports_causal]
@@ -30,8 +30,8 @@ def encoder(name: str, embed: nn.Module, **options: Any) -> SequenceEncoder:
     return SequenceEncoder(mechanisms(name), embed, dim=DIM, seq_len=LENGTH, classes=4, **options).double().eval()
 
 
-def decoder(name: str) -> Decoder:
-    return Decoder(mechanisms(name, causal=True), dim=DIM, seq_len=LENGTH, vocabulary=11).double().eval()
+def decoder(name: str) -> CausalDecoder:
+    return CausalDecoder(mechanisms(name, causal=True), dim=DIM, seq_len=LENGTH, vocabulary=11).double().eval()
 
 
 @pytest.mark.parametrize("name", ATTENTIONS)
@@ -93,7 +93,7 @@ def test_parameter_counts_of_the_language_models(depth: int, dim: int, heads: in
     """ToST paper, Table 6, with GPT-2's vocabulary and 1,024 positions."""
     with torch.device("meta"):
         layers = [build_attention("tssa", {}, dim=dim, heads=heads, seq_len=1024, causal=True) for _ in range(depth)]
-        model = Decoder(layers, dim=dim, seq_len=1024, vocabulary=50_257)
+        model = CausalDecoder(layers, dim=dim, seq_len=1024, vocabulary=50_257)
     assert sum(parameter.numel() for parameter in model.parameters()) / 1e6 == pytest.approx(millions, rel=0.005)
 
 

@@ -16,7 +16,7 @@ from kattn_cli.training.evaluate import Outputs, evaluate
 class Fixed(nn.Module):
     """Says class 1 of 3 with logits (0, 1, 0), whatever it sees."""
 
-    mean = torch.zeros(1)
+    device = torch.device("cpu")
 
     def mechanisms(self) -> list[nn.Module]:
         return []

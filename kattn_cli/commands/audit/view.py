@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.analysis.over_inputs import mean_and_deviation
+from kattn_cli.commands.loading import OpenImageRun, as_image_run
 from kattn_cli.commands.moments import Moment
 from kattn_cli.data import SplitName
 from kattn_cli.models import Classifier
@@ -25,9 +26,13 @@ class View:
     seed: int
     permutations: int
 
+    @property
+    def _opened(self) -> OpenImageRun:
+        return as_image_run(self.moment.opened, "kattn audit")
+
     @cached_property
     def model(self) -> Classifier:
-        return self.moment.opened.model.double()
+        return self._opened.model.double()
 
     @cached_property
     def images(self) -> Tensor:
@@ -46,12 +51,12 @@ class View:
 
     def images_of(self, split: SplitName, count: int) -> Tensor:
         """The first ``count`` of a split, on the model's device."""
-        chosen = self.moment.opened.data.splits[split].first(count).to(self.model.mean.device)
+        chosen = self._opened.data.splits[split].first(count).to(self.model.device)
         return torch.cat([images for images, _ in chosen.batches(count)]).double()
 
     def labels_of(self, split: SplitName, count: int) -> list[int]:
         """Their classes."""
-        chosen = self.moment.opened.data.splits[split].first(count)
+        chosen = self._opened.data.splits[split].first(count)
         return [int(label) for _, labels in chosen.batches(count) for label in labels]
 
     def layers_with(self, method: str) -> Iterator[tuple[int, Any, Tensor]]:

@@ -1,0 +1,119 @@
+"""Vocabularies: what the tokens of a text stand for; one kind, one file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kattn_cli.data.vocabulary.bpe import Bpe
+from kattn_cli.data.vocabulary.bytes import Bytes
+from kattn_cli.data.vocabulary.characters import Characters
+from kattn_cli.data.vocabulary.gpt2 import gpt2
+from kattn_cli.data.vocabulary.vocabulary import Vocabulary, VocabularyKind
+from kattn_cli.data.vocabulary.words import Words
+from kattn_cli.errors import DataError, did_you_mean
+
+__all__ = [
+    "VOCABULARIES",
+    "VOCABULARY_FILE",
+    "Vocabulary",
+    "build_vocabulary",
+    "missing_vocabulary",
+    "read_vocabulary",
+    "vocabulary_from",
+]
+
+VOCABULARIES: dict[str, type[VocabularyKind]] = {
+    "bytes": Bytes,
+    "characters": Characters,
+    "words": Words,
+    "bpe": Bpe,
+}
+VOCABULARY_FILE = "vocabulary.json"
+"""The name of a run's vocabulary in its folder."""
+
+_WHAT_TO_GIVE = f"give a run's folder, a {VOCABULARY_FILE}, a tokenizer.json, or gpt2"
+
+
+def build_vocabulary(kind: str, options: Mapping[str, int], texts: Iterable[str]) -> VocabularyKind:
+    """A vocabulary of a training text.
+
+    Args:
+        kind: one of :data:`VOCABULARIES`.
+        options: ``size`` and ``min_count``, where the kind heeds them.
+        texts: the text, in pieces cut where :mod:`~kattn_cli.data.vocabulary.cuts` would; whole lines or samples do.
+
+    Raises:
+        ValueError: if the kind does not take an option, or no vocabulary of that size can be.
+    """
+    cls = VOCABULARIES[kind]
+    for name in options:
+        if name not in cls.options:
+            raise ValueError(f"a vocabulary of {kind} takes no {name}")
+    return cls.build(texts, **options)
+
+
+def vocabulary_from(value: Any) -> VocabularyKind:
+    """The vocabulary whose ``to_json`` gave ``value``, or that of a ``tokenizer.json``'s content.
+
+    Raises:
+        DataError: if it is neither, in one line that names no file.
+    """
+    if not isinstance(value, dict) or not {"kind", "model"} & set(value):
+        raise DataError(f"is neither a {VOCABULARY_FILE} nor a tokenizer.json; {_WHAT_TO_GIVE}")
+    if "kind" not in value:
+        value = {"kind": Bpe.kind, "tokenizer": value}
+    kind = str(value["kind"])
+    if kind not in VOCABULARIES:
+        raise DataError(
+            f"has a kind {kind}; expected one of {', '.join(VOCABULARIES)}{did_you_mean(kind, VOCABULARIES)}"
+        )
+    try:
+        return VOCABULARIES[kind].from_json(value)
+    except KeyError as error:
+        raise DataError(f"is no vocabulary of {kind}: it has no {error.args[0]}") from None
+    except (TypeError, ValueError) as error:
+        raise DataError(f"is no vocabulary of {kind}: {error}") from None
+
+
+def read_vocabulary(given: str) -> VocabularyKind:
+    """The vocabulary in a run's folder, in a ``vocabulary.json`` or ``tokenizer.json``, or ``gpt2``.
+
+    Raises:
+        DataError: in one line, if it is not there or cannot be read as one.
+    """
+    if missing := missing_vocabulary(given):
+        raise DataError(missing)
+    path = _file(given)
+    if path is None:
+        return gpt2()
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise DataError(f"{path}: is no JSON, or was cut short; {_WHAT_TO_GIVE}") from None
+    try:
+        return vocabulary_from(value)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
+
+
+def missing_vocabulary(given: str) -> str:
+    """Empty if there is something for :func:`read_vocabulary` to read; else what is missing, in one line."""
+    path = _file(given)
+    if path is None or path.is_file():
+        return ""
+    if path.parent.is_dir() and path.parent == Path(given).expanduser():
+        return f"{path.parent}: has no {VOCABULARY_FILE}; {_WHAT_TO_GIVE}"
+    return f"{path}: does not exist; {_WHAT_TO_GIVE}"
+
+
+def _file(given: str) -> Path | None:
+    """None for GPT-2's, whose name gives way to a file or folder of that name."""
+    path = Path(given).expanduser()
+    if given == "gpt2" and not path.exists():
+        return None
+    return path / VOCABULARY_FILE if path.is_dir() else path

@@ -1,0 +1,54 @@
+"""What the mechanisms of a model are built for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from kattn_cli.attention.options import build_attention
+from kattn_cli.models.vit import build_timm, heads_of, sequence_length
+from kattn_cli.recipe import Mechanism
+from kattn_cli.recipe_model import Decoder, Encoder, ImageModel, TimmModel, Tost
+
+
+@dataclass(frozen=True)
+class Layers:
+    """What the mechanisms of a model are built for: ``depth`` of them, for ``(B, seq_len, dim)`` in ``heads`` heads."""
+
+    depth: int
+    dim: int
+    heads: int
+    seq_len: int
+    causal: bool = False
+
+    def build(self, mechanism: Mechanism) -> nn.Module:
+        """The mechanism for one layer.
+
+        Raises:
+            RecipeError: if its constructor refuses, in its own words.
+        """
+        sizes = {"dim": self.dim, "heads": self.heads, "seq_len": self.seq_len}
+        return build_attention(mechanism.name, mechanism.options, **sizes, causal=self.causal)
+
+
+def attention_layers(model: ImageModel, image_size: int) -> Layers:
+    """The layers of ``model`` for images of ``image_size × image_size`` pixels.
+
+    Raises:
+        ValueError: if the name is of a model in timm that is not a vision transformer.
+    """
+    if isinstance(model, TimmModel):
+        with torch.device("meta"):
+            vit = build_timm(model.name, img_size=image_size)
+        return Layers(len(vit.blocks), int(vit.embed_dim), heads_of(vit), sequence_length(vit))
+    patches = (image_size // model.patch_size) ** 2
+    if isinstance(model, Tost):
+        return Layers(model.depth, model.dim, model.heads, patches)
+    return Layers(model.depth, model.dim, model.heads, patches + (model.pool == "token"), model.causal)
+
+
+def sequence_layers(model: Encoder | Decoder, seq_len: int) -> Layers:
+    """The layers of ``model`` for sequences of up to ``seq_len``; those of a decoder are causal."""
+    return Layers(model.depth, model.dim, model.heads, seq_len, causal=isinstance(model, Decoder))
