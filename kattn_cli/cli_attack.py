@@ -161,6 +161,8 @@ def attack(
         splits = [one.value for one in split or [TextSplit.test]]
         _swap_words(chosen, where, checkpoint.value, shares, splits, seed, limit, window, stride or 1, again)
         return
+    if of_text := next((run for run in chosen if run.reads_text), None):
+        raise KattnError(f"{of_text.folder}: reads text, which --word-swap attacks; all others attack images")
     from kattn_cli.commands.attack import attack_runs
     from kattn_cli.commands.attack_plan import Asked, plan
     from kattn_cli.commands.attack_target import Protocol

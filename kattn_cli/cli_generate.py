@@ -11,7 +11,7 @@ import typer
 from kattn_cli.cli_options import Checkpoint, CheckpointOption, DeviceOption, QuietOption, ResultsOption, start
 from kattn_cli.errors import KattnError, stoppable
 
-EXAMPLE = 'Example:  kattn generate quickstart/text --prompt "First Citizen:" --tokens 300 --temperature 0.8'
+EXAMPLE = 'Example:  kattn generate language/shakespeare/tssa --prompt "KING:" --temperature 0.8'
 
 
 def generate(

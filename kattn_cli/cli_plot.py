@@ -39,7 +39,7 @@ def plot(
     ] = None,
     style: Annotated[FigureStyle, typer.Option(help="Sizes of type and lines.")] = FigureStyle.paper,
     paper: Annotated[
-        Paper | None, typer.Option(help="Also the paper's robustness tables, its numbers beside ours.")
+        Paper | None, typer.Option(help="Also the paper's tables of these tasks, its numbers beside ours.")
     ] = None,
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,

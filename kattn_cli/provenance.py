@@ -15,7 +15,7 @@ from typing import Any
 
 import kattn_cli
 
-PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "pandas")
+PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "pandas", "aeon", "tokenizers")
 
 
 def provenance(device: str) -> dict[str, Any]:

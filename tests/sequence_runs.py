@@ -62,14 +62,26 @@ def write_classified(
 
 
 def write_language(results: Path, name: str, seed: int, perplexity: float, **facts: Any) -> Run:
-    """A language model: clean at two strides, swapped by two shares with two draws each, and on another corpus."""
+    """A language model: clean at two strides, swapped by two shares with two draws each, and on another corpus.
+
+    Rows that do not count stand beside them: of weights since trained on, of others than the best, of part of the text.
+    """
     run = write_run(results, name, seed, TEXT, size=(4, 128), peak_memory_mib=2048, **facts)
-    shared = {"corpus": "", "split": "test", "swap_share": 0, "swap_seed": "", "window": 64, "stride": 1, "tokens": 900}
+    weights = {"asked": "all", "checkpoint": "best", "weights": "new"}
+    text = {"corpus": "", "split": "test", "swap_share": 0, "swap_seed": "", "window": 64, "stride": 1, "tokens": 900}
+    shared = {**text, **weights}
     measured = [
-        {**shared, "stride": 32, "perplexity": perplexity + 7, "loss": 3.0},
+        {**shared, "weights": "old", "perplexity": 99.0, "loss": 9.0},
         {**shared, "perplexity": perplexity, "loss": 2.0},
         {**shared, "split": "validation", "perplexity": perplexity + 1, "loss": 2.1},
-        {**shared, "corpus": "ptb", "tokens": 500, "perplexity": 3 * perplexity, "loss": 5.0 + perplexity / 10},
+        {
+            **shared,
+            "corpus": "ptb",
+            "split": "",
+            "tokens": 500,
+            "perplexity": 3 * perplexity,
+            "loss": 5.0 + perplexity / 10,
+        },
     ]
     measured += [
         {**shared, "swap_share": share, "swap_seed": draw, "tokens": 880 + draw, "loss": 2.5,
@@ -77,6 +89,11 @@ def write_language(results: Path, name: str, seed: int, perplexity: float, **fac
         for share in (0.05, 0.2)
         for draw in (0, 1)
     ]  # fmt: skip
+    measured += [
+        {**shared, "stride": 32, "perplexity": perplexity + 7, "loss": 3.0},
+        {**shared, "asked": 50, "tokens": 50, "perplexity": 97.0, "loss": 9.0},
+        {**shared, "checkpoint": "last", "weights": "last", "perplexity": 98.0, "loss": 9.0},
+    ]
     write_rows(run.folder / "perplexity.csv", measured)
     write_rows(
         run.folder / "metrics.csv",

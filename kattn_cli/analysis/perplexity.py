@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 TOKENS_AT_ONCE = 65_536
+LOGITS_AT_ONCE = 2**27
+"""Of a large vocabulary fewer tokens."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,9 @@ def surprise(
         raise ValueError(f"the stride must be between 1 and the window's {length}, not {stride}")
     found: list[tuple[Tensor, Tensor, Tensor]] = []
     asked = 0
-    for batch in _batches(windows(len(tokens), length, stride), max(1, TOKENS_AT_ONCE // length)):
+    every = windows(len(tokens), length, stride)
+    batch = [next(every)]
+    while batch:
         rows = np.stack([tokens[one.start : one.stop + 1] for one in batch]).astype(np.int64)
         seen = torch.from_numpy(rows).to(device)
         logits = predict(seen[:, :-1])
@@ -99,6 +104,8 @@ def surprise(
             asked += one.counted
         if progress:
             progress(asked)
+        at_once = min(TOKENS_AT_ONCE, LOGITS_AT_ONCE // logits.shape[-1]) // length
+        batch = list(islice(every, max(1, at_once)))
     losses, right, among_five = (torch.cat(column) for column in zip(*found, strict=True))
     return Surprise(losses, right, among_five)
 
@@ -107,15 +114,3 @@ def _judged(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     losses = F.cross_entropy(logits, targets, reduction="none").double().cpu()
     likelier = (logits > logits.gather(-1, targets[:, None])).sum(-1).cpu()
     return losses, likelier < 1, likelier < 5
-
-
-def _batches(every: Iterator[Window], size: int) -> Iterator[list[Window]]:
-    """Windows of equal length together."""
-    batch: list[Window] = []
-    for one in every:
-        if batch and (len(batch) == size or one.stop - one.start != batch[0].stop - batch[0].start):
-            yield batch
-            batch = []
-        batch.append(one)
-    if batch:
-        yield batch

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from kattn_cli.data import DATASETS, data_set
-from kattn_cli.data.dataset import Corpus, DataSet, Facts, ImageDataSet, SequenceDataSet
+from kattn_cli.data.dataset import Corpus, DataSet, Facts, ImageDataSet, SequenceDataSet, SequenceFacts
 from kattn_cli.errors import DataError, did_you_mean
 from kattn_cli.options import option_faults, option_names, with_defaults
 from kattn_cli.recipe_data import DataSection, ImageSection
@@ -63,10 +63,15 @@ def sequence_length(data: DataSection) -> int | None:
     source = data_set(data)
     if isinstance(source, Corpus):
         return source.context
-    if not isinstance(source, SequenceDataSet):
-        return None
+    facts = sequence_facts(data)
+    return facts.seq_len if facts else None
+
+
+def sequence_facts(data: DataSection) -> SequenceFacts | None:
+    """Of a data set of sequences, if its files are not needed to know them or are there; else None."""
+    source = None if option_faults_of(data) else data_set(data)
     try:
-        return source.facts().seq_len
+        return source.facts() if isinstance(source, SequenceDataSet) else None
     except DataError:
         return None
 

@@ -11,8 +11,10 @@ import torch
 
 from kattn_cli.commands import recipes
 from kattn_cli.console import console
-from kattn_cli.data import ImageData, LoadedData, SequenceData, TextData, load_data
-from kattn_cli.errors import CheckpointError, RecipeError, RunError
+from kattn_cli.data import ImageData, LoadedData, SequenceData, TextData, data_set, load_data
+from kattn_cli.data.dataset import NOT_GENERATED, DataSet, SequenceDataSet
+from kattn_cli.data.vocabulary import read_vocabulary
+from kattn_cli.errors import CheckpointError, DataError, RecipeError, RunError
 from kattn_cli.models import (
     AttentionModel,
     Classifier,
@@ -23,7 +25,7 @@ from kattn_cli.models import (
 from kattn_cli.recipe import Recipe
 from kattn_cli.recipe_data import ImageSection, SequenceSection
 from kattn_cli.recipe_model import Decoder, Encoder
-from kattn_cli.results import RECIPE, Run
+from kattn_cli.results import RECIPE, VOCABULARY, Run
 from kattn_cli.training.checkpoint import has_weights, load_weights, weights_path
 
 _WHERE_DATA_LIES = {"root", "vocabulary_from", "download", "workers", "max_corrupt"}
@@ -65,7 +67,16 @@ def data_of(recipe: Recipe) -> LoadedData:
 
 @cache
 def _load_data(kind: type[ImageSection] | type[SequenceSection], section: str) -> LoadedData:
-    return load_data(kind.model_validate_json(section))
+    data = kind.model_validate_json(section)
+    _tell_of_generation(data_set(data))
+    return load_data(data)
+
+
+def _tell_of_generation(source: DataSet) -> None:
+    """What is made before a first training can take minutes."""
+    for file in source.files() if isinstance(source, SequenceDataSet) else []:
+        if file.status == NOT_GENERATED:
+            console.print(f"{file.path}: is being generated, once", markup=False)
 
 
 def build(recipe: Recipe, data: LoadedData) -> AttentionModel:
@@ -119,10 +130,25 @@ def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRu
     recipe = recipes.load(run.folder / RECIPE, weights=False)
     checkpoint = which_weights(run, checkpoint, console.print)
     data = data_of(recipe)
+    _require_same_vocabulary(run, data)
     model = build(recipe, data)
     path = weights_path(run.folder, checkpoint)
     used = load_weights(path, model, identity(recipe), on_damage=partial(console.print, markup=False))
     return OpenRun(run, recipe, model.to(device).eval(), data, checkpoint, int(used.get("step", 0)))
+
+
+def _require_same_vocabulary(run: Run, data: LoadedData) -> None:
+    """Raises:
+    DataError: if the run's tokens stood for something else when it was trained, or its vocabulary cannot be read.
+    """
+    vocabulary = None if isinstance(data, ImageData) else data.vocabulary
+    if vocabulary and (run.folder / VOCABULARY).is_file():
+        own = read_vocabulary(str(run.folder / VOCABULARY))
+        if own.to_json() != vocabulary.to_json():
+            raise DataError(
+                f"{run.folder}: its vocabulary, of {own.size:,} tokens, is not that of its data now, of "
+                f"{vocabulary.size:,}, whose text has changed; put it back, or train again"
+            )
 
 
 def which_weights(run: Run, checkpoint: str, tell: Callable[[str], object]) -> str:

@@ -19,7 +19,7 @@ from kattn_cli.data.corpora import EncodedText, TextCorpus, encode_source, encod
 from kattn_cli.data.corpora.source import source_at
 from kattn_cli.data.word_swap import swap_words_in
 from kattn_cli.device import device_name
-from kattn_cli.errors import RunError
+from kattn_cli.errors import DataError, RunError
 from kattn_cli.provenance import provenance
 from kattn_cli.results import Run, read_rows, replace_rows
 from kattn_cli.training.checkpoint import weights_path
@@ -120,7 +120,9 @@ class _Subject:
     def __init__(self, run: Run, settings: Settings) -> None:
         self.opened: OpenRun = open_run(run, settings.device, settings.checkpoint)
         if not isinstance(self.opened.data, TextData):
-            raise RunError(f"{run.folder}: {reads(self.opened.data)}; perplexity is of language models")
+            raise RunError(
+                f"{run.folder}: {reads(self.opened.data)}; perplexity and --word-swap are of language models"
+            )
         self.data: TextData = self.opened.data
         self.settings = settings
         self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
@@ -134,18 +136,27 @@ class _Subject:
     def encoded(self, text: Text) -> EncodedText:
         """Its tokens."""
         if text not in self._encoded:
-            self._encoded[text] = self._encode(text)
+            try:
+                self._encoded[text] = self._encode(text)
+            except DataError as error:
+                raise DataError(f"--corpus {text.corpus}: {error}" if text.corpus else str(error)) from None
         return self._encoded[text]
 
     def _encode(self, text: Text) -> EncodedText:
         if text.path:
-            return encode_source(source_at(str(text.path)), self.data.vocabulary)
+            return self._encode_other(text.path)
         if text.swap_share:
             return encode_texts(swap_words_in(self._words(text), text.swap_share, text.swap_seed), self.data.vocabulary)
         split = self.data.splits[text.split]
         unknown = self.data.vocabulary.unknown
         share = 0.0 if unknown is None else float((split.tokens == unknown).mean())
         return EncodedText(split.tokens, split.bytes_, share)
+
+    def _encode_other(self, path: Path) -> EncodedText:
+        encoded = encode_source(source_at(str(path)), self.data.vocabulary)
+        if len(encoded.tokens) < 2:
+            raise DataError(f"{path}: is too short; of one token or none there is nothing to predict")
+        return encoded
 
     def _words(self, text: Text) -> Iterator[str]:
         corpus = data_set(self.opened.recipe.data)

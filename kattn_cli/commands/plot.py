@@ -9,6 +9,7 @@ import pandas as pd
 
 from kattn_cli.commands.comparison import print_comparison
 from kattn_cli.commands.cost_tables import Kind, read_cost_table
+from kattn_cli.commands.paper_report import print_sections
 from kattn_cli.errors import RunError
 from kattn_cli.figures.audit import draw_audit
 from kattn_cli.figures.benchmark import draw_benchmark
@@ -20,8 +21,15 @@ from kattn_cli.figures.effective_rank import draw_effective_rank, draw_spectrum_
 from kattn_cli.figures.frames import attack_frame, frame, shared_epochs
 from kattn_cli.figures.kernel_pca import draw_kernel_pca
 from kattn_cli.figures.model_costs import draw_model_costs
-from kattn_cli.figures.paper_tables import markdown, paper_tables
+from kattn_cli.figures.paper_sections import as_markdown
+from kattn_cli.figures.paper_tables import paper_tables, sections
+from kattn_cli.figures.perplexity import draw_perplexity
 from kattn_cli.figures.robustness import draw_robustness
+from kattn_cli.figures.sequence_papers import PaperName
+from kattn_cli.figures.sequence_runs import is_sequence_run
+from kattn_cli.figures.sequence_sections import sequence_sections
+from kattn_cli.figures.sequence_tables import sequence_tables
+from kattn_cli.figures.sequence_values import own_perplexities
 from kattn_cli.figures.spectrum import draw_spectrum
 from kattn_cli.results import Run, write_text
 
@@ -34,11 +42,12 @@ SINGLE: dict[Kind, Callable[[pd.DataFrame, Path, str], Path]] = {
 """Tables that make one figure."""
 
 
-def plot_runs(runs: Sequence[Run], folder: Path, paper: str | None = None) -> list[Path]:
+def plot_runs(runs: Sequence[Run], folder: Path, paper: PaperName | None = None) -> list[Path]:
     """Draw into ``folder``, with ``comparison.csv`` beside the figures; returns the files but the latter.
 
     Args:
-        paper: ``rpc``: also its robustness tables with ours beside its numbers, ``paper_rpc.csv`` and ``paper_rpc.md``.
+        paper: also its tables of sequences, and of ``rpc`` those of robustness, with ours beside its numbers: printed
+            and as ``paper_<name>.csv`` and ``paper_<name>.md``.
 
     Raises:
         RunError: if the runs have no tables to draw.
@@ -47,6 +56,7 @@ def plot_runs(runs: Sequence[Run], folder: Path, paper: str | None = None) -> li
         (draw_curves, frame(runs, "metrics.csv")),
         (draw_robustness, attack_frame(runs)),
         (draw_corruptions, corruption_frame(frame(runs, "eval.csv"))),
+        (draw_perplexity, own_perplexities(runs)),
     ]
     pictures = [draw(data, folder) for draw, data in drawn if not data.empty]
     pictures += [*draw_spectra(runs, folder), *draw_audit(runs, folder)]
@@ -82,11 +92,15 @@ def plot_table(path: Path, folder: Path | None = None) -> list[Path]:
     return draw_all(table, where, path.stem)
 
 
-def _paper(runs: Sequence[Run], folder: Path, paper: str) -> list[Path]:
-    table = paper_tables(runs)
-    if table.empty:
+def _paper(runs: Sequence[Run], folder: Path, paper: PaperName) -> list[Path]:
+    sequences = sequence_tables(runs, paper)
+    images = [run for run in runs if not is_sequence_run(run)] if paper == "rpc" else []
+    robustness = paper_tables(images)
+    if sequences.empty and robustness.empty:
         raise RunError(f"--paper {paper}: the runs have none of its numbers; kattn eval and kattn attack measure them")
     written = [folder / f"paper_{paper}.{suffix}" for suffix in ("csv", "md")]
-    table.to_csv(written[0], index=False)
-    write_text(written[1], markdown(table))
+    pd.concat([table for table in (robustness, sequences) if len(table)]).to_csv(written[0], index=False)
+    found = [*sections(robustness), *sequence_sections(sequences, paper)]
+    write_text(written[1], as_markdown(found))
+    print_sections(found)
     return written

@@ -14,7 +14,7 @@ import torch
 from kattn_cli.attention import ATTENTIONS, attention_class
 from kattn_cli.attention.options import all_options, check_options
 from kattn_cli.attention.user_file import names_a_file, told
-from kattn_cli.commands.data_section import data_faults, image_size, resolved, sequence_length
+from kattn_cli.commands.data_section import data_faults, image_size, resolved, sequence_facts, sequence_length
 from kattn_cli.data import DATASETS
 from kattn_cli.data.dataset import Corpus
 from kattn_cli.errors import RecipeError, did_you_mean
@@ -96,6 +96,11 @@ def component_faults(sections: Mapping[str, Any], weights: bool = True, there: b
         yield from augmentation_faults(train)
     if isinstance(model, Encoder) and data and issubclass(DATASETS.get(data.name, object), Corpus):
         yield Fault(("model", "name"), f"encoder classifies, and {data.name} is running text; take decoder")
+    if isinstance(model, Decoder) and data and (facts := sequence_facts(data)) and (facts.channels or facts.pairs):
+        kind = "pairs of sequences" if facts.pairs else "series of numbers"
+        yield Fault(
+            ("model", "name"), f"decoder reads tokens one after the other, and {data.name} holds {kind}; take encoder"
+        )
     if attention and (isinstance(model, Decoder) or (isinstance(model, Vit) and model.causal)):
         yield from _causal_faults(attention, "model.causal" if isinstance(model, Vit) else "a decoder")
 

@@ -46,11 +46,15 @@ class SequenceFacts:
     own_validation: bool = False
 
 
+NOT_GENERATED = "not generated yet"
+
+
 @dataclass(frozen=True)
 class FileCheck:
     """One file of a data set: where it was looked for, and what was found.
 
-    ``status``: ``ok``, ``missing``, ``wrong checksum`` or ``no checksum known``; ``detail``: its sum or its content.
+    ``status``: ``ok``, ``missing``, ``not generated yet``, ``wrong checksum`` or ``no checksum known``; ``detail``: its
+    sum or its content.
     """
 
     path: Path
@@ -97,7 +101,7 @@ class DataSet(ABC):
 
     @abstractmethod
     def fetch(self) -> None:
-        """Download it to where :meth:`load` looks.
+        """Download or generate it to where :meth:`load` looks.
 
         Raises:
             DataError: if it cannot be downloaded, with what to do instead.

@@ -1,4 +1,4 @@
-"""The table that compares runs: clean accuracy, accuracy under attack, size and time."""
+"""The table that compares runs: clean accuracy or perplexity, that under attack, size and time."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 from kattn_cli.analysis.corruption_errors import ALL_TYPES
 from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.figures.frames import attack_frame, clean_rows, errors_of_runs, frame, shared_folder
+from kattn_cli.figures.sequence_values import perplexities
 from kattn_cli.results import Run
 
 
@@ -17,12 +18,14 @@ def comparison(runs: Sequence[Run]) -> pd.DataFrame:
 
     Quantities: ``params``, ``clean``, one for each measurement under attack (``pgd 4/255``), ``train s``. Those
     measured on fewer images than the rest say so: ``pgd 4/255 (300 images)``. ``mean error`` is under corruption, over
-    types and severities.
+    types and severities. Language models have ``perplexity`` and ``perplexity, 10 % swapped``, of their own corpus, and
+    ``perplexity of ptb``, all of the test split.
     """
     parts = [
         _fact(runs, "params", "parameters"),
         _accuracies(runs),
         _corrupted(runs),
+        _perplexity(runs),
         _fact(runs, "train s", "train_seconds"),
     ]
     known = [part.dropna(subset="value") for part in parts if len(part)]
@@ -66,6 +69,20 @@ def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
         ]
     latest = table.drop_duplicates(["label", "run_seed", "quantity"], keep="last")
     return latest[["label", "run_seed", "quantity", "value"]]
+
+
+def _perplexity(runs: Sequence[Run]) -> pd.DataFrame:
+    """Of the test splits, with as many words swapped; the mean over draws of the words."""
+    told = perplexities(runs)
+    told = told[told["split"] == "test"].copy()
+    if told.empty:
+        return told
+    told["quantity"] = [
+        f"perplexity{f' of {corpus}' if corpus else ''}{f', {100 * share:g} % swapped' if share else ''}"
+        for corpus, share in zip(told["corpus"], told["swap_share"], strict=True)
+    ]
+    means = told.groupby(["label", "run_seed", "quantity"], sort=False)["perplexity"].mean()
+    return means.rename("value").reset_index()
 
 
 def _corrupted(runs: Sequence[Run]) -> pd.DataFrame:

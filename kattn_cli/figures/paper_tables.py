@@ -11,9 +11,9 @@ import yaml
 
 import kattn_cli
 from kattn_cli.analysis.corruption_errors import errors_by_type, measured_together
-from kattn_cli.analysis.paired import FEW_SEEDS
-from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.figures.frames import attack_frame, frame
+from kattn_cli.figures.paper_rows import UNTOLD, baselines_first, beside_the_paper
+from kattn_cli.figures.paper_sections import Section, as_markdown, mean_and_half
 from kattn_cli.results import RECIPE, Run
 
 PAPER = Path(kattn_cli.__file__).parent / "papers" / "rpc.csv"
@@ -30,57 +30,36 @@ TITLES = {
 
 
 def paper_tables(runs: Sequence[Run]) -> pd.DataFrame:
-    """One row for each number of the paper's tables that the runs have, and each label.
+    """One row for each number of the paper's tables that the runs have, and each label, in %.
 
-    Columns: ``table, row, metric, setting, label, model, mean, low, high, seeds, paper, difference, difference_low,
-    difference_high, paper_difference, verdict``. In %, with 95 % Student-t intervals over seeds. A difference is from
-    the label of symmetric attention, paired by seed. ``verdict``: ``better``, ``worse`` or ``not told apart`` (the
-    interval of the difference holds 0, or there are fewer than three seeds).
+    Columns: ``table, row, metric, setting, label`` and those of :func:`~kattn_cli.figures.paper_rows.beside_the_paper`;
+    differences are from the label of symmetric attention.
     """
     values = _values(runs)
     models = {label: _model(run) for label, run in _by_label(runs, values).items()}
     published = pd.read_csv(PAPER).set_index(["table", "row", "metric", "model"])["value"].to_dict()
-    baseline = next((label for label, model in models.items() if model == BASELINE), "")
-    rows = []
-    for group, part in values.groupby([*KEY, "label"], sort=False):
-        *key, label = map(str, group)
-        model = models[label]
-        mean, half = mean_interval(part["value"].tolist())
-        base = values[(values[KEY] == key).all(axis=1) & (values["label"] == baseline)]
-        paper, paper_base = (published.get((*key[:3], one), math.nan) for one in (model, BASELINE))
-        apart = {} if label == baseline else _apart(part, base, key[2])
-        rows.append(
-            {
-                **dict(zip(KEY, key, strict=True)),
-                "label": label,
-                "model": model,
-                "mean": mean,
-                "low": mean - half,
-                "high": mean + half,
-                "seeds": len(part),
-                "paper": paper,
-                **apart,
-                "paper_difference": paper - paper_base if label != baseline else math.nan,
-            }
-        )
-    return pd.DataFrame(rows)
+    return beside_the_paper(values, KEY, models, published, lambda model: (BASELINE,), LOWER_IS_BETTER)
 
 
 def markdown(tables: pd.DataFrame) -> str:
+    """The tables of :func:`sections` in Markdown."""
+    return as_markdown(sections(tables))
+
+
+def sections(tables: pd.DataFrame) -> list[Section]:
     """The tables with ``ours (the paper's)`` in each cell, and what of the paper's differences held, in words."""
-    parts = []
-    ranked = tables.assign(rank=tables["model"].map(lambda model: (model != BASELINE, not model, model)))
-    labels = list(dict.fromkeys(ranked.sort_values(["rank", "label"])["label"]))
+    found = []
+    labels = baselines_first(tables) if len(tables) else []
     for name, title in TITLES.items():
-        table = tables[tables["table"] == name]
+        table = tables[tables["table"] == name] if len(tables) else tables
         if table.empty:
             continue
-        parts += [f"### {title}", "", _line(["", *labels]), _line(["---", *["---:"] * len(labels)])]
+        rows = []
         for (row, metric, setting), part in table.groupby(["row", "metric", "setting"], sort=False):
-            cells = {one["label"]: _cell(one) for _, one in part.iterrows()}
-            parts.append(_line([f"{setting or row} {METRICS[metric]}", *(cells.get(label, "") for label in labels)]))
-        parts += ["", *_sentences(table), ""]
-    return "\n".join(parts)
+            cells = {str(one["label"]): _cell(one) for _, one in part.iterrows()}
+            rows.append([f"{setting or row} {METRICS[str(metric)]}", *(cells.get(label, "") for label in labels)])
+        found.append(Section(title, ["", *labels], rows, sentences=_sentences(table)))
+    return found
 
 
 def _sentences(table: pd.DataFrame) -> list[str]:
@@ -89,25 +68,10 @@ def _sentences(table: pd.DataFrame) -> list[str]:
     for label, part in table.dropna(subset="paper_difference").groupby("label", sort=False):
         sign = part["metric"].isin(LOWER_IS_BETTER).map({True: -1, False: 1})
         claimed = int((sign * part["paper_difference"] > 0).sum())
-        counts = part["verdict"].value_counts()
-        ours = ", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", "not told apart"))
-        told.append(
-            f"- {label} against symmetric: in the paper better in {claimed} of {len(part)} numbers; here {ours}."
-        )
+        counts = part["verdict"].value_counts() if "verdict" in part else {}
+        ours = ", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", UNTOLD))
+        told.append(f"{label} against symmetric: in the paper better in {claimed} of {len(part)} numbers; here {ours}.")
     return told
-
-
-def _apart(part: pd.DataFrame, base: pd.DataFrame, metric: str) -> dict[str, object]:
-    """The difference from the baseline, paired by seed."""
-    both = part.merge(base, on="run_seed", suffixes=("", "_base"))
-    gains = (both["value"] - both["value_base"]).tolist()
-    if not gains:
-        return {}
-    mean, half = mean_interval(gains)
-    verdict = "not told apart"
-    if len(gains) >= FEW_SEEDS and abs(mean) > half:
-        verdict = "better" if (mean > 0) != (metric in LOWER_IS_BETTER) else "worse"
-    return {"difference": mean, "difference_low": mean - half, "difference_high": mean + half, "verdict": verdict}
 
 
 def _values(runs: Sequence[Run]) -> pd.DataFrame:
@@ -189,10 +153,5 @@ def _model(run: Run) -> str:
 
 
 def _cell(one: pd.Series) -> str:
-    half = (one["high"] - one["low"]) / 2
-    ours = f"{one['mean']:.1f}" if math.isnan(half) else f"{one['mean']:.1f} ± {half:.1f}"
+    ours = mean_and_half(one["mean"], one["high"])
     return ours if math.isnan(one["paper"]) else f"{ours} ({one['paper']:.2f})"
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"

@@ -20,18 +20,26 @@ from kattn_cli.training.evaluate import Batched, Evaluation, topk_correct
 EVAL_TOKENS = 32_768
 """At once, whatever the length of a window."""
 
+EVAL_LOGITS = 2**27
+"""At once, whatever the size of the vocabulary."""
+
+
+def windows_at_once(context: int, vocabulary: int) -> int:
+    """How many windows of ``context`` tokens to evaluate at once."""
+    return max(1, min(EVAL_TOKENS, EVAL_LOGITS // vocabulary) // context)
+
 
 @torch.no_grad()
 def evaluate_text(
     model: AttentionModel,
     split: Batched,
-    batch_size: int | None = None,
+    batch_size: int = 64,
     gather: Callable[[Tensor], Tensor] | None = None,
 ) -> Evaluation:
     """Means over the tokens that windows of ``split`` ask for, in ``eval`` mode; the mode is put back afterwards.
 
     Args:
-        batch_size: windows at once; by default as many as have :data:`EVAL_TOKENS` tokens.
+        batch_size: windows at once; see :func:`windows_at_once`.
         gather: joins ``(n, …)`` of several processes, each of which has a part of the windows as its ``split``.
 
     Raises:
@@ -40,8 +48,7 @@ def evaluate_text(
     training = model.training
     model.eval()
     columns: list[Tensor] = []
-    size = batch_size or max(1, EVAL_TOKENS // int(getattr(split, "context", 1)))
-    for tokens, following in split.batches(size):
+    for tokens, following in split.batches(batch_size):
         logits = model(tokens).float().flatten(0, -2)
         targets = following.flatten()
         losses = F.cross_entropy(logits, targets, reduction="none").double()
@@ -50,6 +57,6 @@ def evaluate_text(
     model.train(training)
     if not columns:
         raise DataError("there is no window of text to evaluate, or there are more processes than windows")
-    rows = torch.cat(columns)
-    loss, auxiliary, top1, top5 = (gather(rows) if gather else rows).mean(0).tolist()
+    rows = gather(torch.cat(columns)) if gather else torch.cat(columns)
+    loss, auxiliary, top1, top5 = rows.mean(0).tolist()
     return Evaluation(len(rows), loss, auxiliary, 100 * top1, 100 * top5, float("nan"))

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from kattn_cli.data import LoadedData, TextData
 from kattn_cli.training.evaluate import Evaluation, evaluate
-from kattn_cli.training.evaluate_text import evaluate_text
+from kattn_cli.training.evaluate_text import evaluate_text, windows_at_once
 
 
 def evaluator(data: LoadedData) -> Callable[..., Evaluation]:
     """``(model, split, gather=…)`` to what the model is worth on the split."""
-    return evaluate_text if isinstance(data, TextData) else evaluate
+    if isinstance(data, TextData):
+        return partial(evaluate_text, batch_size=windows_at_once(data.context, data.classes))
+    return evaluate
 
 
 def in_order_of_merit(data: LoadedData) -> Callable[[float, float], Any]:

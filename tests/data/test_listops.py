@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,12 @@ from kattn_cli.data.sequences import SequenceSplit
 from kattn_cli.errors import DataError
 
 SMALL: dict[str, Any] = {"min_length": 5, "max_length": 40, "train": 300, "choose_by": 40, "test": 50}
+FUNCTIONS: dict[str, Callable[[list[int]], int]] = {
+    "[MIN": min,
+    "[MAX": max,
+    "[MED": lambda values: int(statistics.median(values)),
+    "[SM": lambda values: sum(values) % 10,
+}
 
 
 @pytest.fixture(autouse=True)
@@ -34,8 +41,7 @@ def evaluated(text: str) -> int:
         values: list[int] = []
         while isinstance(top := stack.pop(), int):
             values.append(top)
-        functions = {"[MIN": min, "[MAX": max, "[MED": statistics.median, "[SM": lambda all_: sum(all_) % 10}
-        stack.append(int(functions[top](values)))
+        stack.append(FUNCTIONS[top](values))
     (value,) = stack
     assert isinstance(value, int)
     return value
@@ -76,9 +82,7 @@ def test_evaluated_by_hand() -> None:
 
 
 def test_long_range_arenas_lengths() -> None:
-    drawn = draw_sequences(
-        np.random.default_rng(0), 3000, min_length=500, max_length=2000, max_depth=10, max_args=10
-    )
+    drawn = draw_sequences(np.random.default_rng(0), 3000, min_length=500, max_length=2000, max_depth=10, max_args=10)
     assert 500 < drawn.lengths.min() < 600
     assert 1800 < drawn.lengths.max() < 2000
     ends = drawn.lengths.cumsum()
@@ -127,7 +131,7 @@ def test_the_same_options_give_the_same_data() -> None:
     assert one.values.tobytes() == other.values.tobytes()
     seeded = generate.generate(ListOps(**SMALL, seed=1).wanted)
     assert seeded.tokens.tobytes() != one.tokens.tobytes()
-    assert spelled(one.tokens[: one.lengths[0]]) == "FIRST"
+    assert spelled(one.tokens[: one.lengths[0]]) == "[SM 5 0 5 2 9 3 ]"
 
 
 def test_kept_and_made_again_where_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,14 +169,13 @@ def test_too_few_sequences_of_that_length(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("wrong", [{"min_length": 1999}, {"max_depth": 3}, {"min_length": 5000}, {"max_depth": 1}])
 def test_lengths_that_no_tree_has(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="^data.max_length: no sequence has more than"):
+    with pytest.raises(ValueError, match=r"^data.max_length: no sequence has more than"):
         ListOps(**wrong)
 
 
 def test_long_range_arenas_own_files(tmp_path: Path) -> None:
     made = ListOps(**SMALL).load()
-    for split, name in (("train", "train"), ("validation", "val"), ("test", "test")):
-        part = made[split]  # type: ignore[index]
+    for name, part in zip(("train", "val", "test"), made.values(), strict=True):
         lines = [f"{in_pairs(text)}\t{label}" for text, label in zip(written(part), part.labels.tolist(), strict=True)]
         (tmp_path / f"basic_{name}.tsv").write_text("\r\n".join(["Source\tTarget", *lines, ""]), newline="")
     source = ListOps(root=str(tmp_path))
@@ -181,13 +184,13 @@ def test_long_range_arenas_own_files(tmp_path: Path) -> None:
     assert [(check.path.name, check.status) for check in source.files()] == [
         ("basic_train.tsv", "ok"), ("basic_val.tsv", "ok"), ("basic_test.tsv", "ok"),
     ]  # fmt: skip
-    for name, split in source.load().items():
-        assert torch.equal(split.values, made[name].values)
-        assert torch.equal(split.lengths, made[name].lengths)
-        assert torch.equal(split.labels, made[name].labels)
+    for which, split in source.load().items():
+        assert torch.equal(split.values, made[which].values)
+        assert torch.equal(split.lengths, made[which].lengths)
+        assert torch.equal(split.labels, made[which].labels)
     (tmp_path / "basic_val.tsv").unlink()
     assert source.missing().startswith(f"there is no file {tmp_path / 'basic_val.tsv'}; without root it is generated")
-    with pytest.raises(DataError, match="^listops: there is no file .*basic_val.tsv"):
+    with pytest.raises(DataError, match=r"^listops: there is no file .*basic_val.tsv"):
         source.load()
 
 
@@ -214,6 +217,6 @@ def test_bad_files(content: str, fault: str, tmp_path: Path) -> None:
 
 
 def test_tokens() -> None:
-    assert TOKENS == (*"0123456789", "[MIN", "[MAX", "[MED", "[SM", "]")
+    assert " ".join(TOKENS) == "0 1 2 3 4 5 6 7 8 9 [MIN [MAX [MED [SM ]"
     assert read_tokens(b"( ( ( [SM 9 ) 3 ) ] )").tolist() == [13, 9, 3, 14]
     assert read_tokens(b"7").tolist() == [7]

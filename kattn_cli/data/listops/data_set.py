@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from kattn_cli.data.dataset import FileCheck, SequenceDataSet, SequenceFacts
+from kattn_cli.data.dataset import NOT_GENERATED, FileCheck, SequenceDataSet, SequenceFacts
 from kattn_cli.data.generated import kept
 from kattn_cli.data.images import SPLITS, SplitName
 from kattn_cli.data.listops.files import FILES, read_file
@@ -95,7 +95,7 @@ class ListOps(SequenceDataSet):
         """See :class:`~kattn_cli.data.dataset.DataSet`."""
         if given := self._given().values():
             return [FileCheck(path, "ok" if path.is_file() else "missing") for path in given]
-        return [FileCheck(self._cache, "ok" if self._cache.is_file() else "not generated yet")]
+        return [FileCheck(self._cache, "ok" if self._cache.is_file() else NOT_GENERATED)]
 
     def load(self) -> dict[SplitName, SequenceSplit]:
         """See :class:`~kattn_cli.data.dataset.SequenceDataSet`; generated first where that has not been done."""

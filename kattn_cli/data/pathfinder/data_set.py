@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from pydantic import Field
 
-from kattn_cli.data.dataset import FileCheck, SequenceDataSet, SequenceFacts
+from kattn_cli.data.dataset import NOT_GENERATED, FileCheck, SequenceDataSet, SequenceFacts
 from kattn_cli.data.file_stamp import stamp_of
 from kattn_cli.data.generated import kept
 from kattn_cli.data.images import SPLITS, SplitName
@@ -99,7 +99,7 @@ class Pathfinder(SequenceDataSet):
             missing = [FileCheck(self._folder / "metadata" / "0.npy", "missing")]
             return [FileCheck(path, "ok") for path in found] or missing
         caches = [self._cache(split) for split in SPLITS]
-        return [FileCheck(path, "ok" if path.is_file() else "not generated yet") for path in caches]
+        return [FileCheck(path, "ok" if path.is_file() else NOT_GENERATED) for path in caches]
 
     def load(self) -> dict[SplitName, SequenceSplit]:
         """See :class:`~kattn_cli.data.dataset.SequenceDataSet`; generated or decoded first where that is not done."""

@@ -18,6 +18,9 @@ from kattn_cli.data.pathfinder.snakes import Picture, arranged
 CHUNK = 500
 """Pictures that share a generator."""
 
+_CHUNKS_ALONE = 4
+"""Of so many, made sooner than other processes have started."""
+
 VERSION = 1
 
 
@@ -39,7 +42,7 @@ def write(path: Path, wanted: Wanted) -> None:
         DataError: if the contours are too long for the pictures.
     """
     chunks = [(start, min(CHUNK, wanted.count - start)) for start in range(0, wanted.count, CHUNK)]
-    jobs = 1 if len(chunks) == 1 else -1
+    jobs = 1 if len(chunks) <= _CHUNKS_ALONE else -1
     made = Parallel(jobs, return_as="generator")(delayed(chunk)(wanted, *where) for where in chunks)
     write_rows(path, made, wanted.count, wanted.size)
 

@@ -1,0 +1,45 @@
+"""A paper's table with ours in it, as text: for Markdown and for the console."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table: its cells, of which the first ``names`` columns are no numbers, and what is to be said of it.
+
+    ``notes``: what to know before reading it; ``sentences``: what it says.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    names: int = 1
+    notes: Sequence[str] = field(default_factory=list)
+    sentences: Sequence[str] = field(default_factory=list)
+
+
+def as_markdown(sections: Sequence[Section]) -> str:
+    """Each with its title, table and sentences."""
+    parts: list[str] = []
+    for one in sections:
+        parts += [f"### {one.title}", ""]
+        parts += [*(f"- {note}" for note in one.notes), ""] if one.notes else []
+        numbers = len(one.columns) - one.names
+        parts += [_line(one.columns), _line([*["---"] * one.names, *["---:"] * numbers])]
+        parts += [*map(_line, one.rows), "", *(f"- {sentence}" for sentence in one.sentences), ""]
+    return "\n".join(parts)
+
+
+def mean_and_half(mean: float, high: float, digits: int = 1) -> str:
+    """``71.9 ± 0.4``, or ``71.9`` of a single seed, which has no interval; empty where there is no mean."""
+    if math.isnan(mean):
+        return ""
+    return f"{mean:.{digits}f}" if math.isnan(high) else f"{mean:.{digits}f} ± {high - mean:.{digits}f}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
