@@ -16,6 +16,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 class Train(BaseModel):
     """AdamW with a linear warm-up and a cosine, and the DeiT protocol's augmentation and regularisation.
 
+    ``warmup_steps``, where given, takes the place of ``warmup_epochs``.
     ``batch_size`` is what one step of the optimizer sees: all devices together, in ``accumulate`` parts on each.
     Augmentation: ``crop_padding`` (pixels of zeros around), ``crop_scale`` (smallest share of the area that a resized
     crop keeps), ``flip`` (probability), ``randaugment`` (timm's notation), ``erasing`` (probability), ``mixup`` and
@@ -33,6 +34,7 @@ class Train(BaseModel):
     min_lr: Annotated[float, Field(ge=0, le=10)] = 0.0
     warmup_lr: Annotated[float, Field(ge=0, le=10)] = 0.0
     warmup_epochs: Annotated[int, Field(ge=0)] = 1
+    warmup_steps: Annotated[int, Field(ge=1)] | None = None
     weight_decay: Annotated[float, Field(ge=0, le=10)] = 0.05
     label_smoothing: Annotated[float, Field(ge=0, lt=1)] = 0.1
     clip_grad: Annotated[float, Field(gt=0)] | None = None
@@ -70,7 +72,7 @@ def augmentation_faults(train: Train) -> Iterable[Fault]:
 
 def train_faults(train: Train) -> Iterable[Fault]:
     """Values that are sound alone and not together."""
-    if train.warmup_epochs >= train.epochs > 1:
+    if not train.warmup_steps and train.warmup_epochs >= train.epochs > 1:
         yield Fault(("train", "warmup_epochs"), f"must be less than train.epochs = {train.epochs}")
     if train.accumulate > train.batch_size:
         yield Fault(("train", "accumulate"), f"must be at most train.batch_size = {train.batch_size}")

@@ -19,7 +19,7 @@ def build_optimizer(model: nn.Module, settings: Train) -> torch.optim.AdamW:
 
 def learning_rate(step: int, steps_per_epoch: int, settings: Train) -> float:
     """At ``step`` (from 0): linear from ``warmup_lr`` to ``lr``, then a cosine to ``min_lr`` at the end."""
-    warmup = settings.warmup_epochs * steps_per_epoch
+    warmup = settings.warmup_steps or settings.warmup_epochs * steps_per_epoch
     total = settings.epochs * steps_per_epoch
     if step < warmup:
         return settings.warmup_lr + (settings.lr - settings.warmup_lr) * (step + 1) / warmup
