@@ -28,8 +28,6 @@ from kattn_cli.whole_file import faults_as, is_alive, replacing, start_of
 MANIFEST = "manifest.json"
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
-VOCABULARY = "vocabulary.json"
-"""What the tokens of a run on text stand for, so that it can be used without its corpus."""
 CHANGES_NOTHING = (
     "name",
     "seed",

@@ -13,7 +13,7 @@ from kattn_cli.commands import recipes
 from kattn_cli.console import console
 from kattn_cli.data import ImageData, LoadedData, SequenceData, TextData, data_set, load_data
 from kattn_cli.data.dataset import NOT_GENERATED, DataSet, SequenceDataSet
-from kattn_cli.data.vocabulary import read_vocabulary
+from kattn_cli.data.vocabulary import VOCABULARY_FILE, read_vocabulary
 from kattn_cli.errors import CheckpointError, DataError, RecipeError, RunError
 from kattn_cli.models import (
     AttentionModel,
@@ -25,7 +25,7 @@ from kattn_cli.models import (
 from kattn_cli.recipe import Recipe
 from kattn_cli.recipe_data import ImageSection, SequenceSection
 from kattn_cli.recipe_model import Decoder, Encoder
-from kattn_cli.results import RECIPE, VOCABULARY, Run
+from kattn_cli.results import RECIPE, Run
 from kattn_cli.training.checkpoint import has_weights, load_weights, weights_path
 
 _WHERE_DATA_LIES = {"root", "vocabulary_from", "download", "workers", "max_corrupt"}
@@ -142,8 +142,8 @@ def _require_same_vocabulary(run: Run, data: LoadedData) -> None:
     DataError: if the run's tokens stood for something else when it was trained, or its vocabulary cannot be read.
     """
     vocabulary = None if isinstance(data, ImageData) else data.vocabulary
-    if vocabulary and (run.folder / VOCABULARY).is_file():
-        own = read_vocabulary(str(run.folder / VOCABULARY))
+    if vocabulary and (run.folder / VOCABULARY_FILE).is_file():
+        own = read_vocabulary(str(run.folder / VOCABULARY_FILE))
         if own.to_json() != vocabulary.to_json():
             raise DataError(
                 f"{run.folder}: its vocabulary, of {own.size:,} tokens, is not that of its data now, of "

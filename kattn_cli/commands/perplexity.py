@@ -20,12 +20,12 @@ from kattn_cli.data.corpora.source import source_at
 from kattn_cli.data.word_swap import swap_words_in
 from kattn_cli.device import device_name
 from kattn_cli.errors import DataError, RunError
+from kattn_cli.figures.sequence_values import PERPLEXITY_CSV
 from kattn_cli.provenance import provenance
 from kattn_cli.results import Run, read_rows, replace_rows
 from kattn_cli.training.checkpoint import weights_path
 from kattn_cli.training.fingerprint import fingerprint
 
-PERPLEXITY_CSV = "perplexity.csv"
 KEY = ("corpus", "split", "swap_share", "swap_seed", "window", "stride", "asked", "checkpoint", "weights")
 
 

@@ -21,6 +21,7 @@ from kattn_cli.commands.resume import Resumption
 from kattn_cli.commands.tensorboard import Board
 from kattn_cli.console import console
 from kattn_cli.data import ImageData, LoadedData, TextData
+from kattn_cli.data.vocabulary import VOCABULARY_FILE
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, Stopped
 from kattn_cli.kernels.choice import version
@@ -31,7 +32,7 @@ from kattn_cli.models.transfer import Transfer
 from kattn_cli.provenance import provenance
 from kattn_cli.recipe import Recipe
 from kattn_cli.recipe_model import TimmModel
-from kattn_cli.results import RECIPE, VOCABULARY, Run, append_rows, create_run, read_rows, write_rows, write_text
+from kattn_cli.results import RECIPE, Run, append_rows, create_run, read_rows, write_rows, write_text
 from kattn_cli.training.checkpoint import has_state, load_state, save_state, save_weights, weights_path
 from kattn_cli.training.distributed import World
 from kattn_cli.training.loop import Hooks, Interrupted, Progress, Trainer, Update
@@ -140,7 +141,7 @@ def _trainer(job: Job, run: Run, bar: RichProgress, task: TaskID, world: World) 
     if job.resumed and world.main:
         _go_on(trainer, job, job.resumed, run)
     if world.main and not isinstance(data, ImageData) and data.vocabulary:
-        write_text(run.folder / VOCABULARY, json.dumps(data.vocabulary.to_json()) + "\n")
+        write_text(run.folder / VOCABULARY_FILE, json.dumps(data.vocabulary.to_json()) + "\n")
     by = "loss" if isinstance(data, TextData) else "top1"
     run.update(
         chosen_on=data.chosen_on,

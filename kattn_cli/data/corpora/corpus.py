@@ -13,7 +13,7 @@ from kattn_cli.data.corpora.tokens import encode_source, vocabulary_of
 from kattn_cli.data.dataset import Corpus
 from kattn_cli.data.images import SplitName
 from kattn_cli.data.text import TextSplits
-from kattn_cli.data.vocabulary import VOCABULARIES, Vocabulary, missing_vocabulary, read_vocabulary
+from kattn_cli.data.vocabulary import Vocabulary, missing_vocabulary, read_vocabulary, vocabulary_options
 from kattn_cli.errors import DataError
 
 Kind = Literal["bytes", "characters", "words", "bpe"]
@@ -50,18 +50,7 @@ class TextCorpus(Corpus):
         self.kind = vocabulary
         self.vocabulary_from = vocabulary_from
         self.context = context
-        self.vocabulary_options = {}
-        if vocabulary_size is not None:
-            self.vocabulary_options["size"] = vocabulary_size
-        if min_count > 1:
-            self.vocabulary_options["min_count"] = min_count
-        for option in self.vocabulary_options:
-            key = "vocabulary_size" if option == "size" else option
-            if vocabulary_from:
-                raise ValueError(f"data.{key}: is of no use with vocabulary_from; leave one of them out")
-            if option not in VOCABULARIES[vocabulary].options:
-                kinds = " and ".join(name for name, kind in VOCABULARIES.items() if option in kind.options)
-                raise ValueError(f"data.{key}: is for a vocabulary of {kinds}, not of {vocabulary}")
+        self.vocabulary_options = vocabulary_options(vocabulary, vocabulary_size, min_count, vocabulary_from)
 
     @abstractmethod
     def sources(self) -> dict[SplitName, Source]:

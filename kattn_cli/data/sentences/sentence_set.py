@@ -17,11 +17,11 @@ from kattn_cli.data.roots import default_root
 from kattn_cli.data.sentences.labelled import Labelled
 from kattn_cli.data.sequences import SequenceSplit, padded
 from kattn_cli.data.vocabulary import (
-    VOCABULARIES,
     Vocabulary,
     build_vocabulary,
     missing_vocabulary,
     read_vocabulary,
+    vocabulary_options,
 )
 from kattn_cli.errors import DataError
 
@@ -62,15 +62,7 @@ class SentenceSet(SequenceDataSet):
         self.root = Path(root).expanduser() if root else default_root(self.name)
         self.download, self.seq_len = download, seq_len
         self.kind, self.vocabulary_from = vocabulary, vocabulary_from
-        self.options = {"size": vocabulary_size} if vocabulary_size else {}
-        self.options |= {"min_count": min_count} if min_count > 1 else {}
-        for option in self.options:
-            key = "vocabulary_size" if option == "size" else option
-            if vocabulary_from:
-                raise ValueError(f"data.{key}: is of no use with vocabulary_from; leave one of them out")
-            if option not in VOCABULARIES[vocabulary].options:
-                kinds = " and ".join(name for name, kind in VOCABULARIES.items() if option in kind.options)
-                raise ValueError(f"data.{key}: is for a vocabulary of {kinds}, not of {vocabulary}")
+        self.options = vocabulary_options(vocabulary, vocabulary_size, min_count, vocabulary_from)
         self.truncated: dict[SplitName, int] = {}
         """How many sentences of each split were cut by :meth:`load`."""
 

@@ -23,6 +23,7 @@ __all__ = [
     "missing_vocabulary",
     "read_vocabulary",
     "vocabulary_from",
+    "vocabulary_options",
 ]
 
 VOCABULARIES: dict[str, type[VocabularyKind]] = {
@@ -35,6 +36,27 @@ VOCABULARY_FILE = "vocabulary.json"
 """The name of a run's vocabulary in its folder."""
 
 _WHAT_TO_GIVE = f"give a run's folder, a {VOCABULARY_FILE}, a tokenizer.json, or gpt2"
+
+
+def vocabulary_options(kind: str, size: int | None, min_count: int, given: str | None) -> dict[str, int]:
+    """The options of a vocabulary that a recipe asks for, as :func:`build_vocabulary` takes them.
+
+    Args:
+        given: ``vocabulary_from`` of the recipe, with which there is nothing to build.
+
+    Raises:
+        ValueError: if an option is of no use, in the recipe's words.
+    """
+    options = {} if size is None else {"size": size}
+    options |= {"min_count": min_count} if min_count > 1 else {}
+    for option in options:
+        key = "vocabulary_size" if option == "size" else option
+        if given:
+            raise ValueError(f"data.{key}: is of no use with vocabulary_from; leave one of them out")
+        if option not in VOCABULARIES[kind].options:
+            kinds = " and ".join(name for name, one in VOCABULARIES.items() if option in one.options)
+            raise ValueError(f"data.{key}: is for a vocabulary of {kinds}, not of {kind}")
+    return options
 
 
 def build_vocabulary(kind: str, options: Mapping[str, int], texts: Iterable[str]) -> VocabularyKind:
