@@ -52,15 +52,14 @@ def image_size(data: DataSection) -> int | None:
     """The size of the images that a model will see, if that is known."""
     if isinstance(data, ImageSection) and data.image_size is not None:
         return data.image_size
-    facts = None if option_faults_of(data) else facts_of(data_set(data))
-    return facts.image_size if isinstance(facts, Facts) else None
+    source = _data_set(data)
+    facts = facts_of(source) if source else None
+    return facts.image_size if facts else None
 
 
 def sequence_length(data: DataSection) -> int | None:
     """The greatest number of tokens that a model will see, if that is known."""
-    if option_faults_of(data):
-        return None
-    source = data_set(data)
+    source = _data_set(data)
     if isinstance(source, Corpus):
         return source.context
     facts = sequence_facts(data)
@@ -69,9 +68,17 @@ def sequence_length(data: DataSection) -> int | None:
 
 def sequence_facts(data: DataSection) -> SequenceFacts | None:
     """Of a data set of sequences, if its files are not needed to know them or are there; else None."""
-    source = None if option_faults_of(data) else data_set(data)
+    source = _data_set(data)
     try:
         return source.facts() if isinstance(source, SequenceDataSet) else None
+    except DataError:
+        return None
+
+
+def _data_set(data: DataSection) -> DataSet | None:
+    """If its options are sound, alone and together."""
+    try:
+        return None if option_faults_of(data) else data_set(data)
     except DataError:
         return None
 
