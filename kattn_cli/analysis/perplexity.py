@@ -99,9 +99,9 @@ def surprise(
         rows = np.stack([tokens[one.start : one.stop + 1] for one in batch]).astype(np.int64)
         seen = torch.from_numpy(rows).to(device)
         logits = predict(seen[:, :-1])
-        for one, row_logits, row in zip(batch, logits, seen, strict=True):
-            found.append(_judged(row_logits[-one.counted :].float(), row[-one.counted :]))
-            asked += one.counted
+        counted = torch.tensor([one.counted for one in batch], device=device)
+        found.append(_judged(logits, seen[:, 1:], counted))
+        asked += sum(one.counted for one in batch)
         if progress:
             progress(asked)
         at_once = min(TOKENS_AT_ONCE, LOGITS_AT_ONCE // logits.shape[-1]) // length
@@ -110,7 +110,11 @@ def surprise(
     return Surprise(losses, right, among_five)
 
 
-def _judged(logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _judged(logits: Tensor, targets: Tensor, counted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Of the last ``counted`` ``(B,)`` of ``(B, N, vocabulary)`` and ``(B, N)``, one window after the other."""
+    most = int(counted.max())
+    kept = torch.arange(most, 0, -1, device=counted.device) <= counted[:, None]
+    logits, targets = logits[:, -most:][kept].float(), targets[:, -most:][kept]
     losses = F.cross_entropy(logits, targets, reduction="none").double().cpu()
     likelier = (logits > logits.gather(-1, targets[:, None])).sum(-1).cpu()
     return losses, likelier < 1, likelier < 5

@@ -39,10 +39,11 @@ def _data() -> Rows:
 
 def _models() -> Rows:
     from kattn_cli.models.vit import timm_names
-    from kattn_cli.recipe_model import PRESETS, Tost, Vit
+    from kattn_cli.recipe_model import PRESETS, Decoder, Encoder, Tost, Vit
 
-    yield "vit", f"of one's own size: {_keys(Vit)}"
-    yield "tost, xcit", f"of one's own size: {_keys(Tost)}"
+    own: dict[str, type[BaseModel]] = {"vit": Vit, "tost, xcit": Tost, "encoder": Encoder, "decoder": Decoder}
+    for name, model in own.items():
+        yield name, f"of one's own size: {_keys(model)}"
     for name, sizes in PRESETS.items():
         kind, *rest = (f"{key}: {value}" for key, value in sizes.items())
         yield name, f"{kind.removeprefix('name: ')}, {', '.join(rest)}"
