@@ -60,7 +60,7 @@ def _print_clean(one: Evaluated) -> None:
     row = one.clean
     console.print(
         f"{one.run.folder}  {row['split']}  {_accuracy(row)}  loss {row['loss']:.4f}  ece {row['ece']:.4f}  "
-        f"({row['images']} images)",
+        f"({row['images']} {one.data.unit})",
         markup=False,
     )
 
