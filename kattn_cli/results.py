@@ -41,6 +41,8 @@ CHANGES_NOTHING = (
     "train.tensorboard",
 )
 """Keys that change where and how a run is made, and none of its numbers."""
+UNNAMED = (*CHANGES_NOTHING, "data.path")
+"""Overrides that a run is not called after."""
 Row = Mapping[str, Any]
 
 
@@ -81,7 +83,7 @@ class Run:
     def label(self) -> str:
         """The recipe's name, with the overrides that made this run differ from it, and how its epoch was chosen."""
         manifest = self.manifest
-        changed = [one for one in manifest.get("overrides", []) if one.partition("=")[0] not in CHANGES_NOTHING]
+        changed = [one for one in manifest.get("overrides", []) if one.partition("=")[0] not in UNNAMED]
         chosen = ["(chosen on test)"] if manifest.get("chosen_on") == "test" else []
         return " ".join([self.name, *changed, *chosen])
 
