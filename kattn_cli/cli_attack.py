@@ -202,8 +202,8 @@ def _swap_words(
     stride: int,
     again: bool,
 ) -> None:
-    from kattn_cli.commands.perplexity import Settings, Text, measure_perplexity
-    from kattn_cli.commands.perplexity_report import print_perplexity
+    from kattn_cli.commands.perplexity import Settings, Text
+    from kattn_cli.commands.perplexity_report import measure_and_print
 
     texts = [
         Text(split=split, swap_share=share, swap_seed=seed)  # type: ignore[arg-type]
@@ -211,5 +211,4 @@ def _swap_words(
         for share in (0.0, *shares)
     ]
     settings = Settings(device, checkpoint, window, stride, limit, again)
-    with stoppable("what was measured so far is in each run's perplexity.csv; the same command goes on from there"):
-        print_perplexity(measure_perplexity(runs, texts, settings))
+    measure_and_print(runs, texts, settings)

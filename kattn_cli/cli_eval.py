@@ -161,8 +161,8 @@ def _evaluate_texts(
     corpora: list[str],
     again: bool,
 ) -> None:
-    from kattn_cli.commands.perplexity import Settings, Text, measure_perplexity
-    from kattn_cli.commands.perplexity_report import print_perplexity
+    from kattn_cli.commands.perplexity import Settings, Text
+    from kattn_cli.commands.perplexity_report import measure_and_print
 
     texts = [Text(split=split)]  # type: ignore[arg-type]
     for given in corpora:
@@ -171,5 +171,4 @@ def _evaluate_texts(
             raise KattnError(f"--corpus {given}: expected NAME=PATH, such as ptb=data/ptb.test.txt")
         texts.append(Text(corpus=name, path=Path(path).expanduser()))
     settings = Settings(device, checkpoint, window, stride, limit, again)
-    with stoppable("what was measured so far is in each run's perplexity.csv; the same command goes on from there"):
-        print_perplexity(measure_perplexity(runs, texts, settings))
+    measure_and_print(runs, texts, settings)

@@ -7,12 +7,20 @@ from collections.abc import Sequence
 import pandas as pd
 
 from kattn_cli.analysis.statistics import mean_interval
-from kattn_cli.commands.perplexity import Measured
+from kattn_cli.commands.perplexity import Measured, Settings, Text, measure_perplexity
 from kattn_cli.commands.wide_table import print_wide
 from kattn_cli.console import console
+from kattn_cli.errors import stoppable
+from kattn_cli.results import Run
 
 PREDICTED_ELSEWHERE = "more than one token in twenty is unknown to the vocabulary, which makes a text seem easier"
 MUCH_UNKNOWN = 0.05
+
+
+def measure_and_print(runs: Sequence[Run], texts: Sequence[Text], settings: Settings) -> None:
+    """Measure each run on each text, and print what came out; Ctrl-C says how to go on."""
+    with stoppable("what was measured so far is in each run's perplexity.csv; the same command goes on from there"):
+        print_perplexity(measure_perplexity(runs, texts, settings))
 
 
 def print_perplexity(measured: Sequence[Measured]) -> None:

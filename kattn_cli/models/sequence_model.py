@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -50,13 +50,6 @@ class SequenceClassifier(AttentionModel):
         return self.backbone(values, mask)
 
 
-class Decoded(NamedTuple):
-    """Logits ``(B, n, vocabulary)`` of what follows each token, and the state to go on from."""
-
-    logits: Tensor
-    state: DecoderState
-
-
 class LanguageModel(AttentionModel):
     """``(B, N)`` tokens to ``(B, N, vocabulary)`` logits of the token that follows each."""
 
@@ -69,6 +62,6 @@ class LanguageModel(AttentionModel):
     def forward(self, tokens: Tensor) -> Tensor:
         return self.backbone(tokens)
 
-    def decode(self, tokens: Tensor, state: DecoderState | None = None) -> Decoded:
+    def decode(self, tokens: Tensor, state: DecoderState | None = None) -> tuple[Tensor, DecoderState]:
         """See :meth:`~kattn_cli.models.sequence.CausalDecoder.decode`."""
-        return Decoded(*self.backbone.decode(tokens, state))
+        return self.backbone.decode(tokens, state)
