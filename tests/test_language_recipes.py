@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from recipe_comments import comment, prose
 from torch import nn
 
 import kattn_cli
@@ -52,17 +53,6 @@ PRINTED = {
     "sentences/imdb_rpc": ("rpc", "table11", "rpc asymmetric", "IMDB"),
 }
 """Of which paper, table and model the numbers of a comment are; of sentences, of which row."""
-
-
-def comment(name: str) -> list[str]:
-    """The lines that a recipe begins with, without their ``#``."""
-    lines = find_recipes(name)[0].read_text(encoding="utf-8").splitlines()
-    first = next(number for number, line in enumerate(lines) if not line.startswith("#"))
-    return [line.removeprefix("#") for line in lines[:first]]
-
-
-def prose(name: str) -> str:
-    return " ".join(line.strip() for line in comment(name))
 
 
 def commands(name: str) -> list[list[str]]:

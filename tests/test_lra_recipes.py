@@ -9,6 +9,7 @@ from itertools import product
 
 import pytest
 import torch
+from recipe_comments import comment, prose
 
 from kattn_cli.attention.options import build_attention, check_options
 from kattn_cli.data import DATASETS
@@ -75,17 +76,6 @@ TOST_TABLE_7 = {
     "pathfinder": (2, 64, 2, 128, 256, 2e-4, 0.1, 0.0, 200_000, 312),
 }
 """ToST paper: layers, width, heads, MLP, batch, lr, dropout, weight decay, steps, warm-up."""
-
-
-def comment(name: str) -> list[str]:
-    """The lines that a recipe begins with, without their ``#``."""
-    lines = find_recipes(name)[0].read_text(encoding="utf-8").splitlines()
-    first = next(number for number, line in enumerate(lines) if not line.startswith("#"))
-    return [line.removeprefix("#") for line in lines[:first]]
-
-
-def prose(name: str) -> str:
-    return " ".join(line.strip() for line in comment(name))
 
 
 def commands(name: str) -> list[list[str]]:
