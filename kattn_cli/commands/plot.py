@@ -21,16 +21,13 @@ from kattn_cli.figures.effective_rank import draw_effective_rank, draw_spectrum_
 from kattn_cli.figures.frames import attack_frame, frame, shared_epochs
 from kattn_cli.figures.kernel_pca import draw_kernel_pca
 from kattn_cli.figures.model_costs import draw_model_costs
+from kattn_cli.figures.paper_numbers import paper_numbers
 from kattn_cli.figures.paper_sections import as_markdown
-from kattn_cli.figures.paper_tables import paper_tables, sections
 from kattn_cli.figures.perplexity import draw_perplexity
 from kattn_cli.figures.robustness import draw_robustness
-from kattn_cli.figures.sequence_papers import PaperName
-from kattn_cli.figures.sequence_runs import is_sequence_run
-from kattn_cli.figures.sequence_sections import sequence_sections
-from kattn_cli.figures.sequence_tables import sequence_tables
 from kattn_cli.figures.sequence_values import own_perplexities
 from kattn_cli.figures.spectrum import draw_spectrum
+from kattn_cli.papers.published import PaperName
 from kattn_cli.results import Run, write_text
 
 SINGLE: dict[Kind, Callable[[pd.DataFrame, Path, str], Path]] = {
@@ -46,12 +43,21 @@ def plot_runs(runs: Sequence[Run], folder: Path, paper: PaperName | None = None)
     """Draw into ``folder``, with ``comparison.csv`` beside the figures; returns the files but the latter.
 
     Args:
-        paper: also its tables of sequences, and of ``rpc`` those of robustness, with ours beside its numbers: printed
-            and as ``paper_<name>.csv`` and ``paper_<name>.md``.
+        paper: also its tables, with ours beside its numbers: printed and as ``paper_<name>.csv`` and
+            ``paper_<name>.md``.
 
     Raises:
         RunError: if the runs have no tables to draw.
     """
+    pictures = draw_runs(runs, folder)
+    if not pictures:
+        raise RunError(f"{', '.join(str(run.folder) for run in runs)}: has no tables to draw yet")
+    print_comparison(runs).to_csv(folder / "comparison.csv", index=False)
+    return [*pictures, *(_paper(runs, folder, paper) if paper else [])]
+
+
+def draw_runs(runs: Sequence[Run], folder: Path) -> list[Path]:
+    """Every figure that the tables of the runs allow."""
     drawn: list[tuple[Callable[[pd.DataFrame, Path], Path], pd.DataFrame]] = [
         (draw_curves, frame(runs, "metrics.csv")),
         (draw_robustness, attack_frame(runs)),
@@ -59,11 +65,7 @@ def plot_runs(runs: Sequence[Run], folder: Path, paper: PaperName | None = None)
         (draw_perplexity, own_perplexities(runs)),
     ]
     pictures = [draw(data, folder) for draw, data in drawn if not data.empty]
-    pictures += [*draw_spectra(runs, folder), *draw_audit(runs, folder)]
-    if not pictures:
-        raise RunError(f"{', '.join(str(run.folder) for run in runs)}: has no tables to draw yet")
-    print_comparison(runs).to_csv(folder / "comparison.csv", index=False)
-    return [*pictures, *(_paper(runs, folder, paper) if paper else [])]
+    return [*pictures, *draw_spectra(runs, folder), *draw_audit(runs, folder)]
 
 
 def draw_spectra(runs: Sequence[Run], folder: Path) -> list[Path]:
@@ -93,14 +95,11 @@ def plot_table(path: Path, folder: Path | None = None) -> list[Path]:
 
 
 def _paper(runs: Sequence[Run], folder: Path, paper: PaperName) -> list[Path]:
-    sequences = sequence_tables(runs, paper)
-    images = [run for run in runs if not is_sequence_run(run)] if paper == "rpc" else []
-    robustness = paper_tables(images)
-    if sequences.empty and robustness.empty:
+    table, sections = paper_numbers(runs, paper)
+    if table.empty:
         raise RunError(f"--paper {paper}: the runs have none of its numbers; kattn eval and kattn attack measure them")
     written = [folder / f"paper_{paper}.{suffix}" for suffix in ("csv", "md")]
-    pd.concat([table for table in (robustness, sequences) if len(table)]).to_csv(written[0], index=False)
-    found = [*sections(robustness), *sequence_sections(sequences, paper)]
-    write_text(written[1], as_markdown(found))
-    print_sections(found)
+    table.to_csv(written[0], index=False)
+    write_text(written[1], as_markdown(sections))
+    print_sections(sections)
     return written

@@ -9,19 +9,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-import kattn_cli
 from kattn_cli.errors import RunError
 from kattn_cli.figures.lines import FILLED, HOLLOW
+from kattn_cli.figures.paper_costs import PUBLISHED, published_cost
 from kattn_cli.figures.style import Palette, grid, legend_above, log_if_wide, save
 
-PAPERS = Path(kattn_cli.__file__).parent / "papers" / "efficiency.csv"
 GROUP = ["pass", "dtype", "batch"]
-PUBLISHED = {
-    "time": ("seconds_per_sample", "seconds_per_thousand_steps", "relative_time"),
-    "memory": ("memory", "relative_memory"),
-    "flops": ("flops_per_sample",),
-}
-"""What the papers give of each quantity, one of them a paper."""
 QUANTITIES = {"milliseconds_per_sample": "time (ms a sample)", "memory_mib": "memory (MiB)"}
 
 
@@ -33,7 +26,6 @@ def ratios(costs: pd.DataFrame) -> pd.DataFrame:
     pass, with ``published_*_unit``, and the same multiple of its numbers; nan where it says nothing.
     """
     table = costs.assign(memory_mib=costs["held_mib"] + costs["peak_mib"])
-    published = pd.read_csv(PAPERS, dtype={"pass": str}, keep_default_na=False, na_values={"n": [""], "value": [""]})
     rows = []
     for _, row in table.iterrows():
         base = _baseline(table, row)
@@ -41,7 +33,7 @@ def ratios(costs: pd.DataFrame) -> pd.DataFrame:
         if base is not None:
             found["time_ratio"] = row["milliseconds_per_sample"] / base["milliseconds_per_sample"]
             found["memory_ratio"] = row["memory_mib"] / base["memory_mib"]
-        rows.append({**row, **found, **_published(published, row, base)})
+        rows.append({**row, **found, **_published(row, base)})
     return pd.DataFrame(rows)
 
 
@@ -53,23 +45,16 @@ def _baseline(table: pd.DataFrame, row: pd.Series) -> pd.Series | None:
     return same.iloc[0] if len(same) and same["status"].iloc[0] == "ok" else None
 
 
-def _published(published: pd.DataFrame, row: pd.Series, base: pd.Series | None) -> dict[str, object]:
+def _published(row: pd.Series, base: pd.Series | None) -> dict[str, object]:
     found: dict[str, object] = {}
-    for name, quantities in PUBLISHED.items():
-        ours = _value(published, row, quantities)
-        first = None if base is None else _value(published, base, quantities)
-        comparable = ours is not None and first is not None and ours["paper"] == first["paper"]
-        found[f"published_{name}"] = math.nan if ours is None else ours["value"]
-        found[f"published_{name}_unit"] = "" if ours is None else ours["unit"]
-        found[f"published_{name}_ratio"] = ours["value"] / first["value"] if comparable else math.nan  # type: ignore[index]
+    for quantity in PUBLISHED:
+        ours = published_cost(row["model"], row["pass"], row["n"], quantity)
+        first = None if base is None else published_cost(base["model"], base["pass"], base["n"], quantity)
+        comparable = ours is not None and first is not None and ours.paper == first.paper
+        found[f"published_{quantity}"] = math.nan if ours is None else ours.value
+        found[f"published_{quantity}_unit"] = "" if ours is None else ours.unit
+        found[f"published_{quantity}_ratio"] = ours.value / first.value if comparable else math.nan  # type: ignore[union-attr]
     return found
-
-
-def _value(published: pd.DataFrame, row: pd.Series, quantities: tuple[str, ...]) -> pd.Series | None:
-    """The paper's number for a model; where it does not say of which pass or length, it is taken for any."""
-    match = published[(published["model"] == row["model"]) & published["quantity"].isin(quantities)]
-    match = match[match["pass"].isin(["", row["pass"]]) & (match["n"].isna() | (match["n"] == row["n"]))]
-    return match.iloc[0] if len(match) else None
 
 
 def draw_model_costs(costs: pd.DataFrame, folder: Path, name: str) -> Path:

@@ -9,10 +9,9 @@ import pandas as pd
 
 from kattn_cli.analysis.paired import FEW_SEEDS
 from kattn_cli.analysis.statistics import mean_interval
+from kattn_cli.papers.published import Published
 
 UNTOLD = "not told apart"
-Published = Mapping[tuple[str, str, str, str], float]
-"""By table, row, metric and model."""
 
 
 def beside_the_paper(
@@ -27,9 +26,9 @@ def beside_the_paper(
 
     Columns: the key's, ``label, model, mean, low, high, seeds, paper, baseline, difference, difference_low,
     difference_high, pairs, verdict, paper_difference``. Intervals are Student's at 95 % over seeds. A difference is
-    from the ``baseline`` (a label) of the same key, paired by seed (and by ``pair``, where ``values`` has it), of
-    ``pairs`` seeds. ``verdict``: ``better``, ``worse`` or ``not told apart`` (the interval of the difference holds 0,
-    or there are fewer than three seeds).
+    from the ``baseline`` (a label, of the same folder where there are several) of the same key, paired by seed (and by
+    ``pair``, where ``values`` has it), of ``pairs`` seeds. ``verdict``: ``better``, ``worse`` or ``not told apart``
+    (the interval of the difference holds 0, or there are fewer than three seeds); none where there is no difference.
 
     Args:
         values: ``label, run_seed, value`` and the columns of ``key``, of which ``table``, ``row`` and ``metric`` are
@@ -44,7 +43,7 @@ def beside_the_paper(
         table, row, metric = (str(named[column]) for column in key[:3])
         for label, part in peers.groupby("label", sort=False):
             model = models[str(label)]
-            base = _baseline(baselines(model), models, peers["label"])
+            base = _baseline(baselines(model), models, peers["label"], str(label))
             against = models[base] if base else next(iter(baselines(model)), "")
             paper, paper_base = (published.get((table, row, metric, one), math.nan) for one in (model, against))
             mean, half = mean_interval(part.groupby("run_seed")["value"].mean().tolist())
@@ -67,25 +66,46 @@ def beside_the_paper(
     return pd.DataFrame(rows)
 
 
-def _baseline(wanted: Sequence[str], models: Mapping[str, str], labels: pd.Series) -> str:
-    """The first label of the first of the ``wanted`` models that has one here; else nothing."""
-    there = list(dict.fromkeys(labels))
-    return next((label for model in wanted for label in there if models[label] == model), "")
+def _baseline(wanted: Sequence[str], models: Mapping[str, str], labels: pd.Series, label: str) -> str:
+    """The first of the ``wanted`` models that has a label here, ``label``'s own folder before others; else nothing."""
+    folder = label.rpartition("/")[0]
+    there = sorted(dict.fromkeys(labels), key=lambda one: one.rpartition("/")[0] != folder)
+    return next((one for model in wanted for one in there if models[one] == model), "")
 
 
 def _apart(part: pd.DataFrame, base: pd.DataFrame, lower_is_better: bool) -> dict[str, object]:
     """The difference from the baseline, paired by seed."""
+    ends = dict.fromkeys(("difference", "difference_low", "difference_high"), math.nan)
+    nothing: dict[str, object] = {**ends, "pairs": 0, "verdict": None}
+    if base.empty:
+        return nothing
     together = [column for column in ("run_seed", "pair") if column in part]
     ours, theirs = (one.groupby(together)["value"].mean() for one in (part, base))
     gains = (ours - theirs).dropna().groupby("run_seed").mean().tolist()
     if not gains:
-        return {}
+        return nothing
     mean, half = mean_interval(gains)
     verdict = UNTOLD
     if len(gains) >= FEW_SEEDS and abs(mean) > half:
         verdict = "better" if (mean > 0) != lower_is_better else "worse"
-    ends = {"difference_low": mean - half, "difference_high": mean + half}
-    return {"difference": mean, **ends, "pairs": len(gains), "verdict": verdict}
+    ends = {"difference": mean, "difference_low": mean - half, "difference_high": mean + half}
+    return {**ends, "pairs": len(gains), "verdict": verdict}
+
+
+def tables_of(tables: Sequence[str], published: Published) -> dict[tuple[str, str], str]:
+    """Row and metric → the first of these tables of the paper that has them."""
+    found: dict[tuple[str, str], str] = {}
+    for one in tables:
+        for table, row, metric, _ in published:
+            if table == one:
+                found.setdefault((row, metric), table)
+    return found
+
+
+def unlike(facts: Mapping[str, str], paper: Mapping[str, str]) -> str:
+    """``up to 128 tokens (the paper: up to 2,000 tokens); cpu (the paper: one V100)``, of what both say."""
+    pairs = [(facts[key], theirs) for key, theirs in paper.items() if key in facts]
+    return "; ".join(f"{ours} (the paper: {theirs})" for ours, theirs in pairs if ours != theirs)
 
 
 def baselines_first(tables: pd.DataFrame) -> list[str]:

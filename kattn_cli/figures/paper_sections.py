@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pandas as pd
+
 
 @dataclass(frozen=True)
 class Section:
@@ -39,6 +41,26 @@ def mean_and_half(mean: float, high: float, digits: int = 1) -> str:
     if math.isnan(mean):
         return ""
     return f"{mean:.{digits}f}" if math.isnan(high) else f"{mean:.{digits}f} ± {high - mean:.{digits}f}"
+
+
+def as_printed(number: float, digits: int) -> str:
+    """A number of the paper, with the decimals that it has there, and no fewer than ``digits``."""
+    short = f"{number:.{digits}f}"
+    return short if abs(float(short) - number) < 1e-6 else f"{round(number, 6):g}"
+
+
+def signed(number: str) -> str:
+    """``+0.3`` or ``−0.3``."""
+    return number.replace("-", "−") if number.startswith("-") else f"+{number}"
+
+
+def differing(table: pd.DataFrame) -> list[str]:
+    """One line for each ``setting`` that is not the paper's, with what of all its rows ``differs``."""
+    told = []
+    for setting, rows in table[table["differs"] != ""].groupby("setting", sort=False):
+        pieces = dict.fromkeys(piece for one in rows["differs"] for piece in one.split("; "))
+        told.append(f"`{setting}` is not the paper's setting: {'; '.join(pieces)}.")
+    return told
 
 
 def _line(cells: Sequence[str]) -> str:

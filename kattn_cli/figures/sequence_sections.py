@@ -9,8 +9,9 @@ import pandas as pd
 
 from kattn_cli.figures.frames import shared_folder
 from kattn_cli.figures.paper_rows import UNTOLD, baselines_first
-from kattn_cli.figures.paper_sections import Section, mean_and_half
-from kattn_cli.figures.sequence_papers import ACCURACIES, NAMES, PARTS, PaperName, Part
+from kattn_cli.figures.paper_sections import Section, as_printed, differing, mean_and_half, signed
+from kattn_cli.figures.sequence_papers import ACCURACIES, PARTS, Part
+from kattn_cli.papers.published import NAMES, PaperName
 
 METRICS = {
     "top1": ("top-1 (%)", 1),
@@ -30,10 +31,10 @@ def sequence_sections(tables: pd.DataFrame, paper: PaperName) -> list[Section]:
     """Each table with a row for each setting and label: ours, then the paper's own number in a column ``paper``."""
     found = []
     for part in PARTS[paper] if len(tables) else []:
-        table = tables[tables["kind"] == part.kind]
+        table = tables[tables["table"].isin(part.tables)]
         if not table.empty:
             columns, rows = _cells(part, table)
-            notes = [*([part.note] if part.note else []), *_differing(table)]
+            notes = [*([part.note] if part.note else []), *differing(table)]
             title = f"{NAMES[paper]} paper, {part.title}"
             found.append(Section(title, columns, rows, 2, notes, list(_sentences(part, table))))
     return found
@@ -78,22 +79,13 @@ def _row(part: Part, mine: pd.DataFrame) -> dict[str, str]:
         metric, digits = one["metric"], METRICS[one["metric"]][1]
         cells[_heading(metric, one["share"])] = mean_and_half(one["mean"], one["high"], digits)
         if not math.isnan(one["paper"]):
-            cells[f"paper {metric}"] = _as_printed(one["paper"], digits)
+            cells[f"paper {metric}"] = as_printed(one["paper"], digits)
         if metric == part.metrics[0] and isinstance(one.get("verdict"), str):
             gain = mean_and_half(one["difference"], one["difference_high"], digits)
-            cells["difference"] = f"{_signed(gain)} ({one['verdict']})"
+            cells["difference"] = f"{signed(gain)} ({one['verdict']})"
         if metric == part.metrics[0] and not math.isnan(one["paper_difference"]):
-            cells["paper difference"] = _signed(_as_printed(one["paper_difference"], digits))
+            cells["paper difference"] = signed(as_printed(one["paper_difference"], digits))
     return cells
-
-
-def _differing(table: pd.DataFrame) -> list[str]:
-    """One line for each setting that is not the paper's, of all its runs."""
-    told = []
-    for setting, rows in table[table["differs"] != ""].groupby("setting", sort=False):
-        pieces = dict.fromkeys(piece for one in rows["differs"] for piece in one.split("; "))
-        told.append(f"`{setting}` is not the paper's setting: {'; '.join(pieces)}.")
-    return told
 
 
 def _sentences(part: Part, table: pd.DataFrame) -> Iterator[str]:
@@ -105,7 +97,7 @@ def _sentences(part: Part, table: pd.DataFrame) -> Iterator[str]:
             what = swapped if one["share"] else METRICS[metric][0].removesuffix(" (%)")
             unit, digits = " points" if metric in ACCURACIES else "", METRICS[metric][1]
             theirs = one["paper_difference"]
-            paper = "" if math.isnan(theirs) else f"in the paper {_signed(_as_printed(theirs, digits))}{unit}; "
+            paper = "" if math.isnan(theirs) else f"in the paper {signed(as_printed(theirs, digits))}{unit}; "
             folder = shared_folder([one["label"], base])
             between = f"{what} of `{one['label'].removeprefix(folder)}` less that of `{base.removeprefix(folder)}`"
             yield f"{one['setting']}: {between}: {paper}{_ours(one, unit, digits)}."
@@ -115,17 +107,6 @@ def _ours(one: pd.Series, unit: str, digits: int) -> str:
     """Our difference with its interval, and what it tells."""
     if not isinstance(one.get("verdict"), str):
         return f"here nothing was measured of both with one seed, so {UNTOLD}"
-    mean, low, high = (_signed(f"{one[key]:.{digits}f}") for key in ("difference", "difference_low", "difference_high"))
+    mean, low, high = (signed(f"{one[key]:.{digits}f}") for key in ("difference", "difference_low", "difference_high"))
     interval = "one seed" if one["pairs"] == 1 else f"95 % interval {low} … {high}, {one['pairs']:.0f} seeds"
     return f"here {mean}{unit} ({interval}), {one['verdict']}"
-
-
-def _as_printed(number: float, digits: int) -> str:
-    """A number of the paper, with the decimals that it has there, and no fewer than ``digits``."""
-    short = f"{number:.{digits}f}"
-    return short if abs(float(short) - number) < 1e-6 else f"{round(number, 6):g}"
-
-
-def _signed(number: str) -> str:
-    """``+0.3`` or ``−0.3``."""
-    return number.replace("-", "−") if number.startswith("-") else f"+{number}"

@@ -12,7 +12,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from kattn_cli.errors import RunError
-from kattn_cli.figures.model_costs import PAPERS, draw_model_costs, ratios
+from kattn_cli.figures.model_costs import draw_model_costs, ratios
+from kattn_cli.figures.paper_costs import MODELS, PUBLISHED, published_cost
 from kattn_cli.recipe_files import find_recipes
 
 SYM, RPC = "imagenet/symvit_tiny", "imagenet/rpc_symvit_tiny"
@@ -86,9 +87,21 @@ def test_lengths_are_compared_with_their_own() -> None:
 
 def test_published_models_are_recipes_of_ours() -> None:
     """But for the RPC paper's 5 and 6 iterations, which a recipe's comment says how to make."""
-    named = set(pd.read_csv(PAPERS)["model"].dropna()) - {f"{RPC}_5", f"{RPC}_6", "decoder/softmax", "decoder/tssa"}
+    named = set(MODELS) - {f"{RPC}_5", f"{RPC}_6", "decoder/softmax", "decoder/tssa"}
     assert all(len(find_recipes(name)) == 1 for name in named)
     assert {SYM, RPC, "imagenet/rpc_all_symvit_tiny", "imagenet/deit_small"} <= named
+
+
+def test_each_published_model_has_its_numbers() -> None:
+    """Of a training step at 4,096 tokens: time and memory of all, operations of the RPC paper's alone."""
+    told = {
+        model: [quantity for quantity in PUBLISHED if published_cost(model, "training step", 4096, quantity)]
+        for model in MODELS
+    }
+    both = ["time", "memory"]
+    assert told == {model: [*both, "flops"] if paper == "rpc" else both for model, (paper, _) in MODELS.items()}
+    assert published_cost("imagenet/deit_small", "forward", 197, "time") is None
+    assert published_cost("decoder/tssa", "forward", 1024, "time") is None
 
 
 def test_the_figure_of_several_models(drawn: list[Figure], apart: Callable[[Figure], None], tmp_path: Path) -> None:

@@ -8,60 +8,16 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 from scipy import stats
 from sequence_runs import ATTENTIONS, LISTOPS, write_classified, write_language, write_run
 
-from kattn_cli.attention import ATTENTIONS as MECHANISMS
 from kattn_cli.figures.comparison import comparison
-from kattn_cli.figures.sequence_papers import PUBLISHED
 from kattn_cli.figures.sequence_runs import paper_model, sequence_run
 from kattn_cli.figures.sequence_tables import markdown, sequence_tables
 from kattn_cli.results import Run, create_run, read_rows, write_rows
 
 VOWELS = {"name": "uea", "set": "JapaneseVowels"}
-COUNTS = {
-    ("primal", "table1"): 11 * 11,
-    ("primal", "table2"): 4 * 12,
-    ("primal", "table3"): 6 * 9,
-    ("primal", "table4"): 7 * 10,
-    ("primal", "table7b"): 3 * 3,
-    ("tost", "table3"): 7 * 6,
-    ("tost", "table4"): 4 * 6,
-    ("rpc", "table3"): 2 * 4,
-    ("rpc", "table11"): 12,
-    ("rpc", "table12"): 2 * 2,
-}
-ODD = {
-    ("primal", "table1"): {"longformer": 0.28, "performer": -0.22},
-    ("tost", "table3"): {"reformer": 0.11, "bigbird": 0.84, "linformer": 0.09, "performer": 0.23},
-}
-"""Where the paper's average is not that of its own rows, how much more the rows come to."""
-AVERAGES = [("primal", "table1"), ("primal", "table2"), ("primal", "table3"), ("tost", "table3"), ("tost", "table4")]
-
-
-@pytest.fixture(scope="module")
-def published() -> pd.DataFrame:
-    return pd.read_csv(PUBLISHED)
-
-
-@pytest.mark.parametrize("place", AVERAGES)
-def test_rows_average_to_what_the_paper_prints(place: tuple[str, str], published: pd.DataFrame) -> None:
-    paper, number = place
-    table = published[(published["paper"] == paper) & (published["table"] == number)]
-    metric = table.loc[table["row"] == "average", "metric"].iloc[0]
-    wide = table[table["metric"] == metric].pivot(index="row", columns="model", values="value")
-    apart = wide.drop("average").mean() - wide.loc["average"]
-    rounding = 0.01 if paper == "tost" else 0.05  # of two decimals the paper cuts off the rest
-    odd = ODD.get(place, {})
-    assert all(abs(apart[model]) <= rounding + 1e-9 for model in apart.index if model not in odd)
-    assert apart[list(odd)].to_dict() == pytest.approx(odd, abs=0.006)
-
-
-def test_every_table_is_whole(published: pd.DataFrame) -> None:
-    assert published.groupby(["paper", "table"]).size().to_dict() == COUNTS
-    assert not published.duplicated(["paper", "table", "row", "metric", "model"]).any()
-    others = {"primal_plus", "s4", "tssa medium", "tssa large", "rpc asymmetric"}
-    assert set(published["model"]) - others <= set(MECHANISMS)
 
 
 def numbers_of(table: pd.DataFrame, metric: str, column: str, **where: Any) -> dict[str, Any]:
@@ -309,3 +265,64 @@ def test_part_of_a_text_says_so(tmp_path: Path) -> None:
     write_rows(run.folder / "perplexity.csv", rows)
     settings = sequence_tables([run], "primal")["setting"]
     assert set(settings) == {"text poems (characters, context 64, 4 × 128, stride 1, first 5,000 tokens)"}
+
+
+def ablated(results: Path, name: str, top1: float, data: dict[str, Any], **options: Any) -> Run:
+    """A run of Primal-Attention with these options in its last layer."""
+    run = write_classified(results, name, 0, data, top1)
+    path = run.folder / "recipe.yaml"
+    recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+    layers = recipe["attention"]["layers"]
+    (layers[-1] if layers else recipe["attention"]).update(options)
+    path.write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    return run
+
+
+def test_without_r_scores_beside_table_8(tmp_path: Path) -> None:
+    names: dict[str, dict[str, str]] = {
+        "a/primal": {},
+        "b/primal": {"scores": "e"},
+        "a/primal_plus": {},
+        "b/primal_plus": {"scores": "e"},
+    }
+    runs = [ablated(tmp_path, name, 40, LISTOPS, **more) for name, more in names.items()]
+    table = sequence_tables(runs, "primal")
+    found = table[table["table"] == "table8"].set_index("label")
+    assert found["paper"].to_dict() == dict(zip(names, (37.3, 36.8, 37.3, 37.1), strict=True))
+    assert found["baseline"].to_dict() == dict(zip(names, ("b/primal", "", "b/primal_plus", ""), strict=True))
+    assert found["paper_difference"]["a/primal"] == pytest.approx(0.5)
+    others = table[(table["table"] == "table3") & (table["metric"] == "top1")].set_index("label")["paper"]
+    assert others["a/primal"] == 37.3
+    assert pd.isna(others["b/primal"]), "Table 3 is of the whole model"
+    assert "Table 8: Long-Range Arena with r-scores and without (e)" in markdown(table, "primal")
+    assert set(sequence_tables(runs[::2], "primal")["table"]) == {"table3", "table4"}
+
+
+def test_projections_beside_tables_11_and_12(tmp_path: Path) -> None:
+    for data, number, papers in ((VOWELS, "table11", [98.9, 99.2]), (LISTOPS, "table12", [37.3, 37.0])):
+        more: tuple[dict[str, str], ...] = ({}, {"projection": "data-independent"})
+        folder = tmp_path / number
+        runs = [ablated(folder, f"{at}/primal_plus", 50, data, **one) for at, one in zip("ab", more, strict=True)]
+        found = sequence_tables(runs, "primal", [number])
+        assert found["paper"].tolist() == papers
+        assert found["baseline"].tolist() == ["b/primal_plus", ""]
+        assert set(found["table"]) == {number}
+
+
+def test_eta_and_s_beside_table_9(tmp_path: Path) -> None:
+    places = [(20, 0.0), (40, 0.5), (40, 0.7)]
+    runs = [ablated(tmp_path, f"{s}_{eta}/primal", 90, VOWELS, s=s, eta=eta) for s, eta in places]
+    found = sequence_tables(runs, "primal", ["table9"])
+    assert found["row"].tolist() == ["JapaneseVowels s=20 eta=0", "JapaneseVowels s=40 eta=0.5"]
+    assert found["paper"].tolist() == [98.1, 98.4]
+    assert "| JapaneseVowels (2 × 64) s=40 eta=0.5 | primal | 90.0 | 98.4 |" in markdown(found, "primal")
+
+
+def test_a_decoder_s_projections_are_no_ablation(tmp_path: Path) -> None:
+    run = write_language(tmp_path, "text/primal_plus", 0, 4.0)
+    path = run.folder / "recipe.yaml"
+    recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+    recipe["attention"]["layers"][-1]["projection"] = "data-independent"
+    path.write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    table = sequence_tables([run], "primal")
+    assert set(table["model"]) == {"primal_plus"}

@@ -1,0 +1,1 @@
+"""The numbers that the three papers print, as data; ``README.md`` here says where from. Never imports torch."""
