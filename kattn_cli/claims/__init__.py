@@ -1,7 +1,7 @@
 """What the three papers claim, and what the tables of our runs say of it. Never imports torch.
 
 A claim is judged by a function from the :class:`~kattn_cli.claims.evidence.Evidence` to its findings, one for each
-label that has what it takes; none where it was not measured. One file a paper.
+label that has what it takes; none where it was not measured. One folder a paper.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kattn_cli.analysis.paired import FEW_SEEDS
+from kattn_cli.analysis.significance import PairedTests
 from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.claims.evidence import Evidence
 
@@ -23,7 +24,12 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one label's runs say: the mean over seeds, its 95 % Student-t interval, and figures beside it."""
+    """What one label's runs say: the mean over seeds, its 95 % Student-t interval, and figures beside it.
+
+    ``p_value``: of the two-sided t test of the seeds' numbers against the bound, below 0.05 exactly where the interval
+    leaves the bound out; nan of costs, and of fewer than three seeds. ``paper_number``: what the paper prints of the
+    same quantity, on its own data; nan where it prints none.
+    """
 
     label: str
     mean: float
@@ -32,6 +38,8 @@ class Finding:
     seeds: int
     verdict: Verdict
     beside: str = ""
+    p_value: float = math.nan
+    paper_number: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -47,8 +55,9 @@ class Claim:
 
 @dataclass(frozen=True)
 class Paper:
-    """``figures``: what the names of the figures begin with that its claims rest on."""
+    """``name``: ``rpc``, ``primal`` or ``tost``; ``figures``: what the figures' names begin with that it rests on."""
 
+    name: str
     title: str
     claims: Sequence[Claim]
     figures: tuple[str, ...]
@@ -61,6 +70,7 @@ def judged(
     above: float | None = None,
     below: float | None = None,
     beside: str = "",
+    paper_number: float = math.nan,
 ) -> Finding:
     """The claim says that the number is ``above`` a bound, or ``below`` one.
 
@@ -69,13 +79,16 @@ def judged(
     """
     values = [value for value in by_seed.values() if math.isfinite(value)]
     if not values:
-        return Finding(label, math.nan, math.nan, math.nan, 0, Verdict.cannot_be_told, beside)
+        nothing = Verdict.cannot_be_told
+        return Finding(label, math.nan, math.nan, math.nan, 0, nothing, beside, math.nan, paper_number)
     mean, half = mean_interval(values)
     low, high = mean - half, mean + half
     bound = above if above is not None else below
     assert bound is not None
     over, under = low > bound, high < bound
-    verdict = Verdict.cannot_be_told
-    if len(values) >= FEW_SEEDS and (over or under):
-        verdict = Verdict.holds if over == (above is not None) else Verdict.does_not_hold
-    return Finding(label, mean, low, high, len(values), verdict, beside)
+    verdict, p_value = Verdict.cannot_be_told, math.nan
+    if len(values) >= FEW_SEEDS:
+        p_value = PairedTests(tuple(value - bound for value in values)).t
+        if over or under:
+            verdict = Verdict.holds if over == (above is not None) else Verdict.does_not_hold
+    return Finding(label, mean, low, high, len(values), verdict, beside, p_value, paper_number)

@@ -10,19 +10,23 @@ import pandas as pd
 
 from kattn_cli.claims import PAPERS
 from kattn_cli.claims.evidence import Evidence
-from kattn_cli.claims.finding import Finding, Verdict
+from kattn_cli.claims.finding import Finding, Paper, Verdict
+from kattn_cli.claims.verdicts import MIXED, RULE, corrected, measured_in_words, verdicts, words
 
-HEAD = "| claim | where | runs | measured, 95 % | verdict | beside it |"
-RULE = "| --- | --- | --- | --- | --- | --- |"
+HEAD = "| claim | where | runs | measured, 95 % | the paper's | verdict | beside it |"
+LINE = "| --- | --- | --- | --- | --- | --- | --- |"
+VERDICTS_HEAD = "| claim | where | verdict | labels | ours | the paper's |"
+VERDICTS_LINE = "| --- | --- | --- | --- | --- | --- |"
 
 
-def findings(evidence: Evidence) -> pd.DataFrame:
+def findings(evidence: Evidence, papers: Sequence[Paper] = PAPERS) -> pd.DataFrame:
     """One row for each claim and label: what was claimed, measured, found, and by which command.
 
-    Columns: ``paper, where, claim, criterion, label, mean, low, high, seeds, verdict, beside, command``.
+    Columns: ``paper, where, claim, criterion, label, mean, low, high, seeds, p_value, p_holm`` (after Holm's correction
+    over the labels of the claim), ``verdict`` (by ``p_holm``), ``paper_number, beside, command``.
     """
     rows = []
-    for paper in PAPERS:
+    for paper in papers:
         for claim in paper.claims:
             nothing = Finding("", math.nan, math.nan, math.nan, 0, Verdict.not_measured)
             for found in claim.judge(evidence) or [nothing]:
@@ -37,12 +41,15 @@ def findings(evidence: Evidence) -> pd.DataFrame:
                         "low": found.low,
                         "high": found.high,
                         "seeds": found.seeds,
+                        "p_value": found.p_value,
+                        "p_holm": math.nan,
                         "verdict": found.verdict.value,
+                        "paper_number": found.paper_number,
                         "beside": found.beside,
                         "command": claim.command,
                     }
                 )
-    return pd.DataFrame(rows)
+    return corrected(pd.DataFrame(rows))
 
 
 def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
@@ -56,16 +63,16 @@ def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
     parts = [
         "# The audit of the kernel view",
         "",
-        f"Written by `{command}` from the tables of the runs; `claims.csv` beside it has the same rows. A claim holds, "
-        "or does not, where the whole 95 % interval (Student-t over seeds) is on one side of the bound that its "
-        "criterion names; else, and with fewer than three seeds, it cannot be told at this size. Intervals are not "
-        "corrected for their number. Costs are single measurements on one machine.",
+        f"Written by `{command}` from the tables of the runs; `claims.csv` beside it has the same rows. {RULE}",
+        "",
+        "The paper's number is its own, on its own data and at its own size, of the same comparison.",
         "",
         _tally(found),
     ]
     for paper in PAPERS:
         rows = found[found["paper"] == paper.title]
-        parts += ["", f"## {paper.title}", "", *_table(rows[rows["verdict"] != Verdict.not_measured.value])]
+        measured = rows[rows["verdict"] != Verdict.not_measured.value]
+        parts += ["", f"## {paper.title}", "", *_verdicts(measured), *_table(measured)]
         parts += ["", "How each is measured, and by which command:", ""]
         parts += [_how(claim) for _, claim in rows.drop_duplicates(["claim", "where"]).iterrows()]
         shown = [path for path in pictures if path.rpartition("/")[2].startswith(paper.figures)]
@@ -74,8 +81,20 @@ def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
 
 
 def _tally(found: pd.DataFrame) -> str:
-    counts = Counter(found["verdict"])
-    return "; ".join(f"{verdict.value}: {counts[verdict.value]}" for verdict in Verdict) + "."
+    counts = Counter(verdicts(found)["verdict"])
+    known = [Verdict.holds.value, Verdict.does_not_hold.value, MIXED, *(one.value for one in list(Verdict)[2:])]
+    return f"Claims: {', '.join(f'{verdict} {counts[verdict]}' for verdict in known)}."
+
+
+def _verdicts(measured: pd.DataFrame) -> list[str]:
+    """One line a claim that was measured."""
+    if measured.empty:
+        return []
+    lines = [
+        _line(row["claim"], row["where"], f"**{words(row)}**", row["labels"], row["ours"], row["theirs"])
+        for _, row in verdicts(measured).iterrows()
+    ]
+    return [VERDICTS_HEAD, VERDICTS_LINE, *lines, "", "By label:", ""]
 
 
 def _table(rows: pd.DataFrame) -> list[str]:
@@ -83,7 +102,7 @@ def _table(rows: pd.DataFrame) -> list[str]:
     if rows.empty:
         return ["None of its claims was measured on these runs."]
     told = rows.duplicated(["claim", "where"])
-    return [HEAD, RULE, *(_row(row, again) for (_, row), again in zip(rows.iterrows(), told, strict=True))]
+    return [HEAD, LINE, *(_row(row, again) for (_, row), again in zip(rows.iterrows(), told, strict=True))]
 
 
 def _how(claim: pd.Series) -> str:
@@ -94,18 +113,12 @@ def _how(claim: pd.Series) -> str:
 
 def _row(row: pd.Series, again: bool) -> str:
     claim = ["", ""] if again else [row["claim"], row["where"]]
-    cells = [*claim, row["label"], _measured(row), f"**{row['verdict']}**", row["beside"]]
+    theirs = "" if math.isnan(row["paper_number"]) else f"{row['paper_number']:.3g}"
+    return _line(*claim, row["label"], measured_in_words(row), theirs, f"**{row['verdict']}**", row["beside"])
+
+
+def _line(*cells: object) -> str:
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
-
-
-def _measured(row: pd.Series) -> str:
-    if math.isnan(row["mean"]):
-        return ""
-    if math.isnan(row["low"]):
-        return f"{row['mean']:.3g} (1 seed)"
-    if row["low"] == row["high"]:
-        return f"{row['mean']:.3g}"
-    return f"{row['mean']:.3g} [{row['low']:.3g}, {row['high']:.3g}]"
 
 
 def _name(path: str) -> str:

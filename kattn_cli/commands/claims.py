@@ -13,6 +13,7 @@ import pandas as pd
 
 from kattn_cli.claims.evidence import Evidence
 from kattn_cli.claims.page import findings, page
+from kattn_cli.claims.verdicts import verdicts
 from kattn_cli.commands.cost_tables import Kind
 from kattn_cli.console import console
 from kattn_cli.results import Run, write_text
@@ -27,18 +28,15 @@ def write_page(
     """Judge every claim and write ``audit.md`` and ``claims.csv`` into ``folder``; returns the page.
 
     Args:
-        tables: of ``kattn complexity`` and ``kattn kernel-pca``, by :func:`~.cost_tables.read_cost_table`.
+        tables: of ``kattn complexity`` (with ``--model`` and ``--decode``, too) and ``kattn kernel-pca``, by
+            :func:`~.cost_tables.read_cost_table`.
         pictures: what the page shows, in this order.
     """
-    costs, races = (
-        pd.concat([pd.DataFrame(), *(table for kind, table in tables if kind == wanted)], ignore_index=True)
-        for wanted in ("complexity", "kernel-pca")
-    )
-    found = findings(Evidence(runs, costs, races))
+    found = findings(Evidence.of(runs, tables))
     folder.mkdir(parents=True, exist_ok=True)
     found.to_csv(folder / CLAIMS_CSV, index=False)
     shown = [Path(os.path.relpath(path, folder)).as_posix() for path in pictures]
     write_text(folder / PAGE, page(found, shown, shlex.join(["kattn", *sys.argv[1:]])))
-    counts = Counter(found["verdict"])
+    counts = Counter(verdicts(found)["verdict"])
     console.print("; ".join(f"{verdict}: {count}" for verdict, count in counts.most_common()))
     return folder / PAGE

@@ -1,23 +1,57 @@
-"""Runs that are nothing but a manifest and tables of chosen numbers."""
+"""Runs that are nothing but a manifest and tables of chosen numbers, and what is judged of them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import yaml
+
+from kattn_cli.claims import PAPERS
+from kattn_cli.claims.evidence import Evidence
+from kattn_cli.claims.page import findings
 from kattn_cli.results import Run, write_rows
 
+SEEDS = range(3)
+Rows = Sequence[Mapping[str, Any]]
 
-def run_with(results: Path, name: str, seed: int, tables: Mapping[str, Sequence[Mapping[str, Any]]]) -> Run:
-    """A finished run whose tables (``audit/alignment``, say) have these rows."""
+
+def run_with(
+    results: Path,
+    name: str,
+    seed: int,
+    tables: Mapping[str, Rows],
+    *,
+    attention: Mapping[str, Any] | None = None,
+    **facts: Any,
+) -> Run:
+    """A finished run whose tables (``audit/alignment``, say) have these rows, and with ``attention`` a recipe."""
     folder = results / name / str(seed)
     folder.mkdir(parents=True)
     manifest = {"name": name, "seed": seed, "status": "finished", "start": f"2026-01-0{seed + 1}"}
-    (folder / "manifest.json").write_text(json.dumps({**manifest, "mechanism": name.rpartition("/")[2]}))
+    manifest |= {"mechanism": name.rpartition("/")[2], **facts}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    if attention is not None:
+        recipe = {
+            "name": name,
+            "data": {"name": "digits"},
+            "model": {"name": "vit", "depth": 3},
+            "attention": attention,
+        }
+        (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe))
     for table, rows in tables.items():
         path = folder / f"{table}.csv"
         path.parent.mkdir(exist_ok=True)
         write_rows(path, rows)
     return Run(folder)
+
+
+def judge(evidence: Evidence | list[Run], claim: str) -> pd.DataFrame:
+    """The findings on claims whose text has these words."""
+    papers = [replace(paper, claims=[one for one in paper.claims if claim in one.text]) for paper in PAPERS]
+    assert any(paper.claims for paper in papers), claim
+    return findings(evidence if isinstance(evidence, Evidence) else Evidence(evidence), papers)

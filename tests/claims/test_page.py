@@ -7,21 +7,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from claims.tables import run_with
+from claims.tables import SEEDS, judge, run_with
 
 from kattn_cli.claims import PAPERS
 from kattn_cli.claims.evidence import Evidence
 from kattn_cli.claims.page import findings, page
 from kattn_cli.figures.audit import FIGURES, KINDS
-
-SEEDS = range(3)
-
-
-def judge(runs: list[Any], claim: str, costs: pd.DataFrame | None = None) -> pd.DataFrame:
-    found = findings(Evidence(runs, pd.DataFrame() if costs is None else costs, pd.DataFrame()))
-    chosen = found[found["claim"].str.contains(claim, regex=False)]
-    assert len(chosen), claim
-    return chosen.reset_index(drop=True)
+from kattn_cli.results import Run
 
 
 def errors(seed: int, feature: tuple[float, float], projection: tuple[float, float]) -> list[dict[str, Any]]:
@@ -122,16 +114,16 @@ def test_other_recipes_that_begin_alike_are_no_variants(tmp_path: Path) -> None:
     names = ("primal", "primal_e", "primal_plus", "softmax")
     runs = [run_with(tmp_path, f"x/{name}", seed, clean) for name in names for seed in SEEDS]
     assert judge(runs, "than the e-scores alone")["label"].tolist() == ["primal"]
-    assert judge(runs, "as accurate as its softmax")["label"].tolist() == ["primal_plus"]
+    assert judge(runs, "accurate than its softmax")["label"].tolist() == ["primal_plus"]
 
 
 def test_what_was_not_measured_says_so_and_every_claim_is_on_the_page(tmp_path: Path) -> None:
-    found = findings(Evidence([run_with(tmp_path, "x/y", 0, {})], pd.DataFrame(), pd.DataFrame()))
+    found = findings(Evidence([run_with(tmp_path, "x/y", 0, {})]))
     assert set(found["verdict"]) == {"not measured"}
     assert len(found) == sum(len(paper.claims) for paper in PAPERS)
     text = page(found, ["figures/alignment.png"], "kattn audit x")
     assert text.index("## RPC") < text.index("![alignment](figures/alignment.png)") < text.index("## Primal")
-    assert f"not measured: {len(found)}." in text
+    assert f"not measured {len(found)}." in text
     assert all(claim in text for claim in found["claim"])
     assert text.count("(Not measured on these runs.)") == len(found)
     assert text.count("None of its claims was measured on these runs.") == len(PAPERS)
@@ -146,7 +138,7 @@ def test_cost_is_told_by_its_exponent() -> None:
         for name, power in (("softmax", 2), ("primal", 1))
         for n in (256, 512, 1024, 2048)
     )  # fmt: skip
-    found = judge([], "Primal-Attention is linear", costs)
+    found = judge(Evidence([], costs), "Primal-Attention is linear")
     assert found["verdict"].tolist() == ["holds"]
     assert found["mean"].tolist() == pytest.approx([1])
     assert "softmax 2.00" in found["beside"][0]
@@ -176,9 +168,38 @@ def test_every_figure_of_the_audit_belongs_to_one_paper() -> None:
 def test_the_table_has_a_row_a_label_and_tells_each_claim_once(tmp_path: Path) -> None:
     rows = {"audit/alignment": [*alike(0.2, 0), *alike(0.3, 8)]}
     runs = [run_with(tmp_path, f"audit/{name}", seed, rows) for name in ("softmax", "scaled") for seed in SEEDS]
-    text = page(findings(Evidence(runs, pd.DataFrame(), pd.DataFrame())), [], "kattn audit x")
-    table = [line for line in text.splitlines() if line.startswith("|")]
-    assert {line.replace("\\|", "").count("|") for line in table} == {7}
-    assert len(table) == 2 + 3 * 2
-    assert table[4].startswith("| The learned values converge to those of Theorem 1 (linear CKA). |")
-    assert table[5].startswith("|  |  | scaled | 0.3 | **does not hold** | before training 0.2;")
+    text = page(findings(Evidence(runs)), [], "kattn audit x")
+    tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert [len(lines) for lines in tables] == [2 + 3, 2 + 3 * 2]
+    assert {line.replace("\\|", "").count("|") for line in tables[0]} == {7}
+    assert {line.replace("\\|", "").count("|") for line in tables[1]} == {8}
+    linear = "| The learned values converge to those of Theorem 1 (linear CKA). | Theorem 1, §2.2 |"
+    assert tables[0][3] == f"{linear} **does not hold** | 2 | softmax 0.3, scaled 0.3 |  |"
+    assert tables[1][4].startswith(f"{linear} softmax | 0.3 |  | **does not hold** | before training 0.2;")
+    assert tables[1][5].startswith("|  |  | scaled | 0.3 |  | **does not hold** | before training 0.2;")
+
+
+def test_a_label_that_is_told_alone_is_not_told_among_many(tmp_path: Path) -> None:
+    """Differences 1, 1.5, 2: t = 5.196, p = 0.035; Holm over two labels, the other far from told: 0.070."""
+    clear, unclear = (1.0, 1.5, 2.0), (-5.0, 0.0, 5.0)
+
+    def runs(folder: Path, gains: dict[str, tuple[float, ...]]) -> list[Run]:
+        rows = {"symmetric": (0.0, 0.0, 0.0), **gains}
+        return [
+            run_with(folder, f"x/{name}", seed, {"eval": [clean(70 + values[seed])]})
+            for name, values in rows.items()
+            for seed in SEEDS
+        ]
+
+    text = "more accurate than symmetric attention on clean"
+    alone = judge(runs(tmp_path / "one", {"rpc": clear}), text)
+    assert alone["verdict"].tolist() == ["holds"]
+    assert alone["p_value"].tolist() == alone["p_holm"].tolist() == pytest.approx([0.03510], abs=1e-5)
+    both = judge(runs(tmp_path / "two", {"rpc": clear, "rpc_6": unclear}), text)
+    assert both["verdict"].tolist() == ["cannot be told at this size"] * 2
+    assert both["p_holm"].tolist() == pytest.approx([0.07020, 1.0], abs=1e-5)
+    assert (both["low"][0] > 0, both["p_value"][0]) == (True, pytest.approx(0.03510, abs=1e-5))
+
+
+def clean(top1: float) -> dict[str, Any]:
+    return {"split": "test", "severity": 0, "images": 9, "top1": top1}

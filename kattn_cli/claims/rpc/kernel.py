@@ -1,4 +1,4 @@
-"""The RPC-Attention paper: attention as kernel PCA (§2), and the pursuit that is to make it robust (§3, §4)."""
+"""RPC-Attention's paper on attention as kernel PCA (§2): the projection error, the eigenvectors, the values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from kattn_cli.claims.evidence import Evidence, by_seed, first, last, less, told
-from kattn_cli.claims.finding import Claim, Finding, Paper, judged
+from kattn_cli.claims.finding import Claim, Finding, judged
 from kattn_cli.figures.audit.projection_error import log_j
 
 AUDIT = "kattn audit audit"
@@ -97,65 +97,6 @@ def _aligned(measure: str, evidence: Evidence) -> list[Finding]:
     return found
 
 
-def _scaled(column: str, evidence: Evidence) -> list[Finding]:
-    found = []
-    for label, scaled, softmax in evidence.pairs("metrics", "scaled*", "softmax"):
-        means = [by_seed(rows[rows["split"] != "train"], column) for rows in (scaled, softmax)]
-        beside = f"{told(means[0], 4)} against {told(means[1], 4)}"
-        bound = {"above": 0.0} if column == "top1" else {"below": 0.0}
-        found.append(judged(label, less(*means), beside=beside, **bound))
-    return found
-
-
-def _converges(evidence: Evidence) -> list[Finding]:
-    found = []
-    for label, rows in evidence.labels("audit/pursuit"):
-        at_end = rows[rows["iteration"] == rows["recipe_iterations"]]
-        own = at_end[at_end["convention"] == at_end["recipe_convention"]]
-        longest = rows[rows["iteration"] == rows["iteration"].max()]
-        each = ", ".join(f"{name} {told(by_seed(part, 'residual'))}" for name, part in longest.groupby("convention"))
-        count = own["recipe_iterations"].iloc[0]
-        beside = f"after the recipe's {count}; after {longest['iteration'].iloc[0]}: {each}"
-        found.append(judged(label, by_seed(own, "residual"), below=0.05, beside=beside))
-    return found
-
-
-def _separates(size: int, evidence: Evidence) -> list[Finding]:
-    found = []
-    for label, rows in evidence.labels("audit/planted"):
-        chosen = rows[rows["size"] == size]
-        share = chosen["share"].iloc[0]
-        told_of = []
-        for method, part in chosen.groupby("method", sort=False):
-            precision, recall = by_seed(part, "precision"), by_seed(part, "recall")
-            told_of.append(f"{method} {told(precision, 2)} and {told(recall, 2)}")
-        own = chosen[chosen["method"] == "paper"]
-        score = own.assign(f1=2 * own["precision"] * own["recall"] / (own["precision"] + own["recall"]).clip(1e-12))
-        beside = f"precision and recall: {', '.join(told_of)}; precision by chance {share:g}"
-        found.append(judged(label, by_seed(score.fillna({"f1": 0.0}), "f1"), above=0.5, beside=beside))
-    return found
-
-
-def _robust(attack: str, evidence: Evidence) -> list[Finding]:
-    found = []
-    for label, ours, base in evidence.pairs("attacks", "rpc*", "symmetric"):
-        means = [
-            by_seed(rows[(rows["attack"] == attack) & rows["epsilon_units"].str.startswith("pixels")], "top1")
-            for rows in (ours, base)
-        ]
-        if difference := less(*means):
-            found.append(judged(label, difference, above=0, beside=f"{told(means[0])} against {told(means[1])} %"))
-    return found
-
-
-def _corrupted(evidence: Evidence) -> list[Finding]:
-    found = []
-    for label, ours, base in evidence.pairs("corruption", "rpc*", "symmetric"):
-        means = [by_seed(rows, "error") for rows in (ours, base)]
-        found.append(judged(label, less(*means), below=0, beside=f"{told(means[0])} against {told(means[1])} %"))
-    return found
-
-
 CLAIMS = [
     Claim(
         "§2.2.1, Figure 1",
@@ -206,63 +147,4 @@ CLAIMS = [
             ("kernel_cka", "kernel CKA"),
         )
     ),
-    Claim(
-        "Remark 3, Figure 3 (right), E.1",
-        "Scaled Attention learns better than softmax: validation accuracy.",
-        "difference of top-1, mean over all epochs, paired by seed; holds above 0 points",
-        "kattn train audit/scaled audit/softmax",
-        partial(_scaled, "top1"),
-    ),
-    Claim(
-        "Remark 3, Figure 3 (right), E.1",
-        "Scaled Attention learns better than softmax: validation loss.",
-        "difference of the loss, mean over all epochs, paired by seed; holds below 0 nats",
-        "kattn train audit/scaled audit/softmax",
-        partial(_scaled, "loss"),
-    ),
-    Claim(
-        "Algorithm 1",
-        "A few iterations of Principal Attention Pursuit solve k = L + S.",
-        "‖k − L − S‖ / ‖k‖ after the recipe's iterations; holds below 0.05",
-        AUDIT,
-        _converges,
-    ),
-    *(
-        Claim(
-            "§3",
-            f"The pursuit separates sparse corruption of the keys into S: outliers of {size} mean|k|.",
-            "F1 of S's support against outliers on 5 % of the entries, convention paper; holds above 0.5. Its first "
-            "threshold, with λ = 4, is 16 mean|k|",
-            AUDIT,
-            partial(_separates, size),
-        )
-        for size in (4, 32)
-    ),
-    Claim(
-        "Table 2, Figure 3 (left)",
-        "RPC-Attention is more robust than symmetric attention under PGD.",
-        "difference of top-1 under attack, mean over ε, paired by seed; holds above 0 points",
-        "kattn attack fashion_mnist --pgd --fgsm --limit 200",
-        partial(_robust, "pgd"),
-    ),
-    Claim(
-        "Table 2, Figure 3 (left)",
-        "RPC-Attention is more robust than symmetric attention under FGSM.",
-        "difference of top-1 under attack, mean over ε, paired by seed; holds above 0 points",
-        "kattn attack fashion_mnist --pgd --fgsm --limit 200",
-        partial(_robust, "fgsm"),
-    ),
-    Claim(
-        "Tables 1 and 4",
-        "RPC-Attention is more robust than symmetric attention under corruption.",
-        "difference of the mean error over 15 types × 5 severities, paired by seed; holds below 0 points",
-        "kattn eval fashion_mnist --corruptions --limit 500",
-        _corrupted,
-    ),
 ]
-
-PAPER = Paper(
-    "RPC-Attention: Unveiling the Hidden Structure of Self-Attention via Kernel PCA",
-    CLAIMS,
-    ("projection_error", "eigenvectors", "alignment", "scaled", "pursuit", "planted", "robustness", "corruption"),
-)
