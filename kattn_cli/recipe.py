@@ -19,6 +19,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from kattn_cli.errors import RecipeError, did_you_mean
 from kattn_cli.recipe_data import ImageSection, SequenceSection
 from kattn_cli.recipe_faults import faults_of, report
+from kattn_cli.recipe_grid import COMMAND_LINE, SWEEP
 from kattn_cli.recipe_model import (
     STRICT,
     Model,
@@ -31,7 +32,7 @@ from kattn_cli.recipe_model import (
     timm_faults,
 )
 from kattn_cli.recipe_train import Train, train_faults
-from kattn_cli.strict_yaml import Document, Fault, parse
+from kattn_cli.strict_yaml import Document, Fault, KeyPath, parse
 
 Check = Callable[[Mapping[str, Any]], Iterable[Fault]]
 """Given the sections that are sound so far (by name), yields further faults."""
@@ -153,11 +154,26 @@ def load_recipe(
     Raises:
         RecipeError: naming every fault found, each with its line, its key and what was expected.
     """
-    document = _read(path)
+    document = read_recipe(path)
+    if isinstance(document.data, dict) and SWEEP in document.data:
+        where = document.places[(SWEEP,)]
+        raise RecipeError(
+            f"{path}: stands for several recipes ({SWEEP}: on {where}); train them with: kattn sweep {path}"
+        )
+    recipe = filled(document, overrides, check, trial)
+    if recipe is None:
+        raise RecipeError(report(str(path), document))
+    return recipe
+
+
+def filled(
+    document: Document, overrides: Sequence[str] = (), check: Check | None = None, trial: Trial | None = None
+) -> Recipe | None:
+    """The recipe that a document means; None where there are faults, which the document then holds."""
     sections: dict[str, Any] = {}
     if isinstance(document.data, dict):
         for override in overrides:
-            _apply(override, document)
+            apply_override(override, document)
         spell_out_preset(document.data)
         sections = _validate(document)
         document.faults += _contradictions(sections)
@@ -165,12 +181,15 @@ def load_recipe(
             document.faults += check(sections)
         if trial and not document.faults:
             document.faults += trial(Recipe(**sections))
-    if document.faults:
-        raise RecipeError(report(str(path), document))
-    return Recipe(**sections)
+    return None if document.faults else Recipe(**sections)
 
 
-def _read(path: Path) -> Document:
+def read_recipe(path: Path) -> Document:
+    """A recipe's file as it stands, not yet checked but for being YAML.
+
+    Raises:
+        RecipeError: if it cannot be read, or is no mapping of keys.
+    """
     try:
         text = path.read_bytes().decode("utf-8")
     except FileNotFoundError:
@@ -190,18 +209,27 @@ def _read(path: Path) -> Document:
     return document
 
 
-def _apply(override: str, document: Document) -> None:
-    """Set one ``key.path=value`` in the document's data."""
+def apply_override(override: str, document: Document) -> None:
+    """Set one ``key.path=value`` in the document's data; what is wrong with it becomes a fault of the document."""
     dotted, equals, text = override.partition("=")
-    path = tuple(int(part) if re.fullmatch(r"-?\d{1,9}", part) else part for part in dotted.split("."))
-    place = "command line"
+    path = key_path(dotted)
     if not equals or "" in path:
-        document.faults.append(Fault(path, "expected key=value, for example train.epochs=5", place))
+        document.faults.append(Fault(path, "expected key=value, for example train.epochs=5", COMMAND_LINE))
         return
     value = parse(text)
     if value.faults:
-        document.faults += [Fault(path, fault.message, place) for fault in value.faults]
+        document.faults += [Fault(path, fault.message, COMMAND_LINE) for fault in value.faults]
         return
+    set_key(document, path, value.data, COMMAND_LINE)
+
+
+def key_path(dotted: str) -> KeyPath:
+    """``attention.layers.0`` as the path of a key."""
+    return tuple(int(part) if re.fullmatch(r"-?\d{1,9}", part) else part for part in dotted.split("."))
+
+
+def set_key(document: Document, path: KeyPath, value: Any, place: str) -> None:
+    """Give the key at ``path`` another value, said at ``place``; sections on the way that are not there are made."""
     parent = document.data
     for depth, part in enumerate(path[:-1], 1):
         if isinstance(parent.get(part), str) and path[0] == "attention":
@@ -213,7 +241,7 @@ def _apply(override: str, document: Document) -> None:
         if not isinstance(parent, dict):
             document.faults.append(Fault(path[:depth], "holds a value, not keys of its own", place))
             return
-    parent[path[-1]] = value.data
+    parent[path[-1]] = value
     document.places = {known: at for known, at in document.places.items() if known[: len(path)] != path}
     document.places[path] = place
 

@@ -8,7 +8,6 @@ that a full disk or a killed process costs no more than what was being written.
 from __future__ import annotations
 
 import csv
-import fcntl
 import json
 import os
 import shutil
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from kattn_cli.errors import RunError, did_you_mean
+from kattn_cli.lock import holding
 from kattn_cli.provenance import now
 from kattn_cli.whole_file import faults_as, is_alive, replacing, start_of
 
@@ -120,31 +120,14 @@ class Run:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Be the only process that trains this run, until the block is left or the process is gone, however it went.
-
-        A POSIX lock on ``.lock``, which stays in the folder: a child does not inherit it, NFS passes it on, and a
-        process must not take it twice. On a file system without locks, nobody is kept out.
+        """Be the only process that trains this run, until the block is left (see :mod:`kattn_cli.lock`).
 
         Raises:
-            RunError: if another process holds it, or the folder cannot be written to.
+            Held: if another process holds it.
+            RunError: if the folder cannot be written to.
         """
-        path = self.folder / LOCK
-        with faults_as(RunError, path):
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            try:
-                fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except (BlockingIOError, PermissionError):
-                holder = os.read(descriptor, 300).decode(errors="replace").strip() or "another process"
-                raise RunError(f"{self.folder}: is being trained by {holder}") from None
-            except OSError:
-                pass
-            with suppress(OSError):  # the lock counts, also on a full disk; who holds it is for people
-                os.ftruncate(descriptor, 0)
-                os.write(descriptor, f"process {os.getpid()} on host {socket.gethostname()}\n".encode())
+        with holding(self.folder / LOCK, f"{self.folder}: is being trained"):
             yield
-        finally:
-            os.close(descriptor)
 
     def update(self, **changes: Any) -> None:
         """Change keys of the manifest.

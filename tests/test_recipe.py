@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kattn_cli.commands.recipes import load
+from kattn_cli.commands.recipes import load, load_sweep
 from kattn_cli.errors import RecipeError
 from kattn_cli.recipe import Attention, Mechanism, load_recipe
 from kattn_cli.recipe_files import find_recipes, shipped_recipes
@@ -362,9 +362,11 @@ def test_names_of_recipes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", shipped_recipes())
 def test_shipped_recipes_load_and_begin_with_a_comment(name: str) -> None:
     (path,) = find_recipes(name)
-    assert load(path, weights=False, data=False).name == name
+    swept = name.startswith("sweeps/")
+    recipes = [one.recipe for one in load_sweep(path, data=False)] if swept else [load(path, weights=False, data=False)]
+    assert {recipe.name for recipe in recipes} == {name}
     assert path.read_text(encoding="utf-8").startswith("# ")
-    assert f"kattn train {name}" in path.read_text(encoding="utf-8")
+    assert f"kattn {'sweep' if swept else 'train'} {name}" in path.read_text(encoding="utf-8")
 
 
 def test_model_kinds(tmp_path: Path) -> None:

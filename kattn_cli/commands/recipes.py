@@ -25,6 +25,7 @@ from kattn_cli.models.vit import build_timm, timm_names
 from kattn_cli.models.weights_file import FILE_TYPES
 from kattn_cli.recipe import Attention, Mechanism, Recipe, layer_faults, load_recipe
 from kattn_cli.recipe_model import KINDS, PRESETS, Decoder, Encoder, Model, TimmModel, Tost, Vit
+from kattn_cli.recipe_sweep import Point, load_points
 from kattn_cli.recipe_train import Train, augmentation_faults
 from kattn_cli.strict_yaml import Fault, KeyPath
 from kattn_cli.training.randaugment import parse_policy
@@ -40,9 +41,29 @@ def load(path: Path, overrides: Sequence[str] = (), *, weights: bool = True, dat
     Raises:
         RecipeError: naming every fault.
     """
-    recipe = load_recipe(path, overrides, check=partial(component_faults, weights=weights, there=data), trial=_refusals)
-    spelled_out = {key: _complete(one) for key, one in recipe.attention.layers.items()}
-    default = _complete(recipe.attention)
+    check = partial(component_faults, weights=weights, there=data)
+    return _complete(load_recipe(path, overrides, check=check, trial=_refusals))
+
+
+def load_sweep(
+    path: Path, overrides: Sequence[str] = (), over: Sequence[str] = (), seeds: Sequence[int] = (), *, data: bool = True
+) -> list[Point]:
+    """The points of the sweep at ``path``, each as :func:`load` gives a recipe.
+
+    Args:
+        overrides, over, seeds: as :func:`~kattn_cli.recipe_sweep.load_points` takes them.
+        data: whether the files of the data set must be there.
+
+    Raises:
+        RecipeError: naming every fault of every point.
+    """
+    check = partial(component_faults, there=data)
+    return load_points(path, overrides, over, seeds, check=check, trial=_refusals, complete=_complete)
+
+
+def _complete(recipe: Recipe) -> Recipe:
+    spelled_out = {key: _spelled_out(one) for key, one in recipe.attention.layers.items()}
+    default = _spelled_out(recipe.attention)
     attention = Attention(name=default.name, layers=spelled_out, **default.options)
     sections = {
         "attention": attention,
@@ -53,7 +74,7 @@ def load(path: Path, overrides: Sequence[str] = (), *, weights: bool = True, dat
     return recipe.model_copy(update=sections)
 
 
-def _complete(mechanism: Mechanism) -> Mechanism:
+def _spelled_out(mechanism: Mechanism) -> Mechanism:
     name = mechanism.name
     if names_a_file(name):
         file, _, attribute = name.rpartition(":")

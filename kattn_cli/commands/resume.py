@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +58,13 @@ def find_unfinished(recipe: Recipe, path: Path, results: Path, *, force: bool) -
     return None
 
 
+def find_same(recipe: Recipe, runs: Sequence[Run]) -> Resumption | None:
+    """Of ``runs``, oldest first, one of this very recipe and seed: a finished one, else the newest; None without."""
+    same = [run for run in reversed(runs) if _is_of(run, recipe) and _changes(run, recipe) == {}]
+    done = next((run for run in same if run.status == "finished"), None)
+    return Resumption(done or same[0], done=done is not None) if same else None
+
+
 def _judge(run: Run, changes: dict[str, tuple[Any, Any]] | None, force: bool) -> Resumption:
     if _is_trained_here(run):
         raise RunError(f"{run.folder}: is running; there is nothing to resume")
@@ -87,13 +96,22 @@ def _harmless(changes: dict[str, tuple[Any, Any]]) -> bool:
 
 def _changes(run: Run, recipe: Recipe) -> dict[str, tuple[Any, Any]] | None:
     """What each changed key was and is; None where the run's recipe cannot be read."""
-    try:
-        before = flat(recipes.load(run.folder / RECIPE, weights=False).model_dump())
-    except KattnError:
+    path = run.folder / RECIPE
+    before = _keys(path, path.stat().st_mtime_ns) if path.is_file() else None
+    if before is None:
         return None
     after = flat(recipe.model_dump())
     keys = dict.fromkeys([*before, *after])
     return {key: (before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)}
+
+
+@cache
+def _keys(path: Path, changed: int) -> dict[str, Any] | None:
+    """A recipe's keys; read once for each time ``changed`` that the file was written."""
+    try:
+        return flat(recipes.load(path, weights=False).model_dump())
+    except KattnError:
+        return None
 
 
 def _show(value: Any) -> str:
