@@ -1,6 +1,9 @@
 # make demo: environment, five mechanisms trained, attacked and analysed on real images, table and figures
 # make test: lint, types, tests
 # make gpu: on a machine with a GPU, in under eight minutes: the tests of its kernels, their benchmark, costs over N
+# make report: the page over results/reference
+# make reference: everything under results/reference again, from its recipes, into results/remade (hours; goes on where it was)
+# make reference-small: in under 20 minutes, what of it needs no data that do not install; then compared with what is committed
 # An exact set-up:  make demo CONSTRAINTS=constraints.txt
 
 PYTHON ?= python3
@@ -15,7 +18,13 @@ GPU_KATTN ?= $(PYTHON) -m kattn_cli
 GPU_OPTIONS = --device cuda --dtype bfloat16 --results $(GPU_RESULTS)
 GPU_SIZES = --n 1024 --n 2048 --n 4096 --n 8192 --n 16384 --n 32768 --seconds 0.1 --limit 2
 
-.PHONY: demo test gpu lint types check install constraints clean
+REMADE ?= results/remade
+REMAKE = $(KATTN) reproduce --small --jobs 2 --device cpu --results $(REMADE)
+TABLES = rpc/table1 rpc/table2 rpc/table3 rpc/table5 primal/table1 primal/table3 primal/table7b tost/table1 tost/table3 tost/table4
+OWN = kattn/quickstart kattn/mechanisms kattn/architectures kattn/vision kattn/kernel_pca kattn/complexity kattn/benchmark kattn/audit kattn/image
+REPORT = $(KATTN) report results/reference --paper rpc --paper primal --paper tost --title 'Reference results' --output results/reference/report
+
+.PHONY: demo test gpu reference reference-small report lint types check install constraints clean
 
 demo: $(VENV)/.installed
 	$(KATTN) train quickstart --seed 0 --seed 1 --seed 2 --jobs 2 --results results/demo
@@ -32,6 +41,17 @@ gpu:
 	$(GPU_KATTN) complexity --dim 384 --heads 8 $(GPU_SIZES) $(GPU_OPTIONS)
 	$(GPU_KATTN) complexity --dim 4096 --heads 32 --pass forward --attention tssa --attention xca --attention mssa $(GPU_SIZES) $(GPU_OPTIONS)
 	$(GPU_KATTN) complexity --dim 768 --heads 12 --causal yes --attention tssa $(GPU_SIZES) $(GPU_OPTIONS)
+
+reference: $(VENV)/.installed-test
+	$(REMAKE) $(OWN) $(TABLES)
+
+reference-small: $(VENV)/.installed-test
+	$(REMAKE) kattn/quickstart kattn/kernel_pca
+	$(REMAKE) kattn/mechanisms kattn/architectures --seed 0
+	KATTN_REMADE=$(REMADE) $(BIN)/pytest -m reference -o addopts="-v -s --import-mode=importlib" tests/test_remade.py
+
+report: $(VENV)/.installed
+	$(REPORT)
 
 lint:
 	$(BIN)/ruff check .

@@ -19,7 +19,10 @@ from kattn_cli import (
     cli_generate,
     cli_kernel_pca,
     cli_plot,
+    cli_report,
+    cli_reproduce,
     cli_spectrum,
+    cli_sweep,
 )
 from kattn_cli.cli_data import data_app
 from kattn_cli.cli_options import (
@@ -113,6 +116,7 @@ def train(
     console.print(f"Next: kattn {f'attack {names} --pgd --epsilon 4/255' if images else f'eval {names}'}{elsewhere}")
 
 
+app.command("sweep", epilog=cli_sweep.EXAMPLE)(cli_sweep.sweep)
 app.command("eval", epilog=cli_eval.EXAMPLE)(cli_eval.evaluate)
 app.command("attack", epilog=cli_attack.EXAMPLE)(cli_attack.attack)
 app.command("audit", epilog=cli_audit.EXAMPLE)(cli_audit.audit)
@@ -122,6 +126,8 @@ app.command("generate", epilog=cli_generate.EXAMPLE)(cli_generate.generate)
 app.command("kernel-pca", epilog=cli_kernel_pca.EXAMPLE)(cli_kernel_pca.kernel_pca)
 app.command("spectrum", epilog=cli_spectrum.EXAMPLE)(cli_spectrum.spectrum)
 app.command("plot", epilog=cli_plot.EXAMPLE)(cli_plot.plot)
+app.command("report", epilog=cli_report.EXAMPLE)(cli_report.report)
+app.command("reproduce", epilog=cli_reproduce.EXAMPLE)(cli_reproduce.reproduce)
 
 
 @app.command(epilog="Example:  kattn throughput quickstart/softmax train.batch_size=256")

@@ -15,10 +15,13 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from io import StringIO
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from kattn_cli.errors import RunError, did_you_mean
 from kattn_cli.lock import holding
@@ -69,6 +72,16 @@ class Run:
         if missing := [key for key, kind in wanted.items() if not isinstance(have.get(key), kind)]:
             raise RunError(f"{path}: cannot be read as a manifest (it has no {' and no '.join(missing)})")
         return have
+
+    @property
+    def recipe(self) -> Mapping[str, Any]:
+        """The resolved recipe as it stands on disk, as plain data that is shared and not to be changed; empty if none.
+
+        Raises:
+            RunError: if it cannot be read.
+        """
+        path = self.folder / RECIPE
+        return _read_recipe(path, path.stat().st_mtime_ns) if path.is_file() else {}
 
     @property
     def name(self) -> str:
@@ -159,6 +172,18 @@ class Run:
     def add_measurement(self, record: Mapping[str, Any]) -> None:
         """Note in the manifest that a later command measured this run."""
         self.update(measurements=[*self.manifest.get("measurements", []), {**record, "end": now()}])
+
+
+@lru_cache(maxsize=4096)
+def _read_recipe(path: Path, changed: int) -> dict[str, Any]:
+    """A report asks for each many times; ``changed`` is when the file was."""
+    try:
+        recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise RunError(f"{path}: cannot be read as a recipe ({' '.join(str(error).split())})") from None
+    if not isinstance(recipe, dict):
+        raise RunError(f"{path}: cannot be read as a recipe (it is no mapping)")
+    return recipe
 
 
 def create_run(results: Path, name: str, seed: int, recipe_yaml: str, manifest: Row) -> Run:

@@ -26,7 +26,25 @@ ABOVE = {
     "attacks": ["models", "training", "analysis", "commands", "recipe", "results"],
     "analysis": ["models", "training", "attacks", "commands", "recipe", "results"],
     "training": ["attacks", "commands", "results"],
+    "papers": ["recipe", "results", "figures", "claims", "attention", "models", "data", "training", "commands"],
+    "plan": [
+        "recipe",
+        "results",
+        "figures",
+        "attention",
+        "models",
+        "data",
+        "training",
+        "attacks",
+        "analysis",
+        "commands",
+    ],
     "figures": ["attention", "models", "data", "training", "attacks", "claims", "commands"],
+    "lock": ["recipe", "results", "attention", "models", "data", "training", "commands"],
+    "recipe_grid": ["recipe", "results", "attention", "models", "data", "training", "commands"],
+    "recipe_sweep": ["results", "attention", "models", "data", "training", "commands"],
+    "executors": ["recipe", "results", "attention", "models", "data", "attacks", "analysis", "figures", "commands"],
+    "report": ["attention", "kernels", "models", "data", "training", "attacks", "commands"],
     "claims": ["attention", "kernels", "models", "data", "training", "attacks", "commands"],
 }
 WITHOUT_TORCH = [
@@ -45,7 +63,10 @@ WITHOUT_TORCH = [
 ]
 WITHOUT_TORCH += [
     "figures",
+    "papers",
+    "plan",
     "claims",
+    "report",
     "cli",
     "cli_attack",
     "cli_audit",
@@ -54,7 +75,16 @@ WITHOUT_TORCH += [
     "cli_generate",
     "cli_kernel_pca",
 ]
-WITHOUT_TORCH += ["cli_benchmark", "cli_complexity", "cli_options", "cli_plot", "cli_spectrum"]
+WITHOUT_TORCH += ["lock", "recipe_grid", "recipe_sweep", "executors", "cli_sweep"]
+WITHOUT_TORCH += [
+    "cli_benchmark",
+    "cli_complexity",
+    "cli_options",
+    "cli_plot",
+    "cli_report",
+    "cli_reproduce",
+    "cli_spectrum",
+]
 
 
 def files(room: str) -> list[Path]:

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kattn_cli.figures.sequence_variants import ablated
 from kattn_cli.recipe import Attention, Mechanism
-from kattn_cli.results import RECIPE, Run
+from kattn_cli.results import Run
 
 PLAIN = "a plain ViT"
 ARCHITECTURES = {"vit": PLAIN, "tost": "ToST's architecture", "xcit": "XCiT's architecture"}
@@ -52,7 +50,7 @@ class ImageRun:
 
 def image_run(run: Run) -> ImageRun:
     """What a run is, by its recipe and manifest; its model must read images."""
-    recipe = yaml.safe_load((run.folder / RECIPE).read_text(encoding="utf-8"))
+    recipe = run.recipe
     data, model, epochs = recipe.get("data") or {}, recipe.get("model") or {}, (recipe.get("train") or {}).get("epochs")
     name, classes = str(data.get("name", "digits")), int(data.get("classes") or 0)
     if name == "imagefolder":

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kattn_cli.recipe import Attention
 from kattn_cli.recipe_model import reads_sequences
-from kattn_cli.results import RECIPE, Run
+from kattn_cli.results import Run
 
 LRA = {"listops": "ListOps", "imdb": "Text", "aan": "Retrieval", "pixels": "Image", "pathfinder": "Pathfinder"}
 SENTENCES = {"sst2": "SST-2", "sst5": "SST-5", "imdb": "IMDB"}
@@ -53,12 +51,12 @@ class SequenceRun:
 
 def is_sequence_run(run: Run) -> bool:
     """Whether the run's model reads sequences, and not images."""
-    return reads_sequences(_recipe(run).get("model"))
+    return reads_sequences(run.recipe.get("model"))
 
 
 def sequence_run(run: Run) -> SequenceRun:
     """What a run is, by its recipe and manifest; its model must read sequences."""
-    recipe = _recipe(run)
+    recipe = run.recipe
     data, model = recipe["data"], recipe["model"]
     size, epochs = f"{model['depth']} × {model['dim']}", recipe["train"]["epochs"]
     facts = {
@@ -99,11 +97,6 @@ def _pursuit(attention: Mapping[str, Any], depth: int) -> dict[str, str]:
     iterations = [one.options["iterations"] for one in Attention(**attention).per_layer(depth) if one.name == "rpc"]
     told = " or ".join(map(str, dict.fromkeys(iterations)))
     return {"pursuit": f"{told} iterations in {len(iterations)} of {depth} layers"} if iterations else {}
-
-
-def _recipe(run: Run) -> dict[str, Any]:
-    recipe = yaml.safe_load((run.folder / RECIPE).read_text(encoding="utf-8"))
-    return recipe if isinstance(recipe, dict) else {}
 
 
 def _name(data: Mapping[str, Any]) -> str:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import yaml
-
 from kattn_cli.recipe import Attention
-from kattn_cli.results import RECIPE, Run
+from kattn_cli.results import Run
 
 PRIMAL = ("primal", "primal_plus")
 
@@ -43,7 +41,7 @@ def grid_place(run: Run, model: str) -> str:
 
 def _options(run: Run) -> tuple[dict[str, Any], bool]:
     """Those of the last layer, and whether the model is an encoder."""
-    recipe = yaml.safe_load((run.folder / RECIPE).read_text(encoding="utf-8"))
+    recipe = run.recipe
     model = recipe["model"]
     last = Attention(**recipe["attention"]).per_layer(model["depth"])[-1]
     return dict(last.options), model["name"] == "encoder"

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import yaml
 
 from kattn_cli.analysis.attack_names import IDENTITY
 from kattn_cli.claims import printed
 from kattn_cli.claims.evidence import Evidence
 from kattn_cli.claims.finding import Claim, Finding
 from kattn_cli.claims.paired import compared, judge_pairs, more_accurate
-from kattn_cli.results import RECIPE
+from kattn_cli.results import Run
 
 OURS, BASE = "rpc*", "symmetric"
 ATTACKS = {
@@ -36,10 +35,7 @@ CORRUPT = "kattn eval fashion_mnist --corruptions --limit 500"
 
 def _model(folder: str) -> str:
     """The paper's model that a run is of: ``symmetric``, ``rpc 4`` (in layer 1), ``rpc 2 all``; else nothing."""
-    path = Path(folder) / RECIPE
-    if not path.exists():
-        return ""
-    attention: Mapping[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))["attention"]
+    attention: Mapping[str, Any] = Run(Path(folder)).recipe.get("attention", {})
     layers = {str(key): one["name"] for key, one in (attention.get("layers") or {}).items()}
     where = {"": " all", "1: symmetric": ""}.get(" ".join(f"{key} {name}" for key, name in layers.items()))
     if attention.get("name") != "rpc" or where is None:

@@ -1,0 +1,66 @@
+"""``kattn reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kattn_cli.cli_options import DeviceOption, QuietOption, ResultsOption, silence_profiler
+from kattn_cli.errors import KattnError
+
+EXAMPLE = "Example:  kattn reproduce primal/table3 --small --jobs 2"
+
+
+def reproduce(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="TABLE... [KEY=VALUE...]",
+            help="Tables, such as rpc/table2, or papers, for all of theirs; then overrides of their recipes.",
+            show_default=False,
+        ),
+    ] = None,
+    small: Annotated[bool, typer.Option("--small", help="At a size for two cores, with data that install.")] = False,
+    list_: Annotated[bool, typer.Option("--list", help="What there is, and what each needs: data, hours.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Print the commands behind the tables; run nothing.")] = False,
+    seed: Annotated[
+        list[int] | None, typer.Option(min=0, max=2**32 - 1, help="A seed; repeat. [default: the recipes']")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Train so many at once, sharing the cores.")] = 1,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results/reproduce"),
+    quiet: QuietOption = False,
+) -> None:
+    """Make one of the papers' tables again: train, measure, and lay the paper's numbers beside ours.
+
+    Every step is a command of kattn, which is printed. Started again, it goes on where it was.
+    """
+    from kattn_cli.console import console
+
+    if list_:
+        from kattn_cli.commands.reproductions import reproductions
+
+        console.print(reproductions(arguments or []), markup=False)
+        return
+    if not arguments:
+        raise KattnError("No table was named. For example: kattn reproduce primal/table3 --small; --list shows them")
+    silence_profiler()
+    console.quiet = quiet
+    from kattn_cli.commands.reproduce import Settings, commands
+    from kattn_cli.commands.reproduce import reproduce as make
+    from kattn_cli.plan import find_plans
+
+    chosen = find_plans([one for one in arguments if "=" not in one])
+    overrides = tuple(one for one in arguments if "=" in one)
+    settings = Settings(results, "small" if small else "full", tuple(seed or []), overrides, jobs, device, quiet)
+    if not dry:
+        make(chosen, settings)
+        return
+    import shlex
+
+    for name, plan in chosen.items():
+        console.print(f"# {name}: {plan.title}", markup=False)
+        for command in commands(plan.size(settings.size, name), settings):
+            console.print(shlex.join(["kattn", *command]), markup=False)

@@ -1,0 +1,98 @@
+"""``kattn report``: one page from many runs and tables of costs."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from kattn_cli.analysis.significance import TestName
+from kattn_cli.claims.evidence import Evidence
+from kattn_cli.claims.page import findings
+from kattn_cli.commands.report.flops import forward_flops
+from kattn_cli.commands.report.pictures import draw_group, draw_table
+from kattn_cli.commands.report.sources import Sources
+from kattn_cli.commands.report.workers import Begin, workers
+from kattn_cli.commands.report.write import write_page
+from kattn_cli.errors import RunError
+from kattn_cli.figures.paper_numbers import paper_numbers
+from kattn_cli.papers.published import NAMES, PaperName
+from kattn_cli.report.compared import Comparison, comparisons
+from kattn_cli.report.cost import Flops, cost_part
+from kattn_cli.report.cost_parts import cost_table_part
+from kattn_cli.report.groups import Group, groups_of
+from kattn_cli.report.outcome import paired_part, results_part
+from kattn_cli.report.page import Page, Part, Picture, slug, unique
+from kattn_cli.report.papers import claims_of, numbers_of, paper_part, tally
+from kattn_cli.report.provenance import provenance_part
+from kattn_cli.report.settings import settings_part
+from kattn_cli.report.summary import came_out, introduction
+
+TITLE = "Report"
+
+
+def report(
+    sources: Sources,
+    output: Path,
+    *,
+    papers: Sequence[PaperName] = (),
+    title: str = TITLE,
+    test: TestName = "t",
+    figures: bool = True,
+) -> list[Path]:
+    """Write ``report.md``, ``report.html``, and CSV, LaTeX and figures beside them; returns the two pages.
+
+    Raises:
+        RunError: if nothing was measured, or a file cannot be written.
+    """
+    groups, papers = groups_of(sources.runs), list(dict.fromkeys(papers))
+    if not sources.tables and not any(group.measured for group in groups):
+        raise RunError("kattn report: nothing was measured in these runs; kattn eval and kattn attack measure them")
+    stems: list[str] = []
+    for cost in sources.tables:
+        stems.append(unique(slug(cost.name), [*stems, *(group.slug for group in groups)]))
+    with workers((len(groups) + len(stems)) * figures + len(papers)) as begin:
+        draw: Begin = begin if figures else _nothing
+        drawn = [draw(draw_group, group, output) for group in groups]
+        costs_drawn = [draw(draw_table, cost, stem, output) for cost, stem in zip(sources.tables, stems, strict=True)]
+        described = [run for run in sources.runs if run.recipe]
+        beside = {paper: begin(paper_numbers, described, paper) for paper in papers}
+        tables = [(cost.kind, cost.table) for cost in sources.tables]
+        judged = findings(Evidence.of(sources.runs, tables)) if papers else pd.DataFrame()
+        claims = {paper: claims_of(judged, paper) for paper in papers}
+        found = {group.slug: comparisons(group, test) for group in groups}
+        flops = _flops(groups)
+        parts = [came_out(groups, found, test, {NAMES[paper]: tally(one) for paper, one in claims.items()})]
+        for group, pictures in zip(groups, drawn, strict=True):
+            parts.append(_group(group, found[group.slug], flops, test, pictures()))
+        for cost, stem, pictures in zip(sources.tables, stems, costs_drawn, strict=True):
+            parts.append(cost_table_part(cost.kind, cost.name, stem, cost.table, pictures()))
+        numbers = {paper: one() for paper, one in beside.items()}
+    parts += [paper_part(paper, sections, claims[paper]) for paper, (_, sections) in numbers.items()]
+    top = list(introduction(sources.runs, groups, shlex.join(["kattn", *sys.argv[1:]]), sources.left_out))
+    attached = {numbers_of(paper): table for paper, (table, _) in numbers.items() if len(table)}
+    return write_page(Page(title, top, parts, attached), output)
+
+
+def _nothing(*_: object) -> type[list[Picture]]:
+    """In the place of work that is not to be done."""
+    return list
+
+
+def _group(
+    group: Group, found: Sequence[Comparison], flops: dict[str, Flops], test: TestName, pictures: Sequence[Picture]
+) -> Part:
+    own = {label: flops[f"{group.slug} {label}"] for label in group.labels}
+    parts = [results_part(group, test), paired_part(group, found, test)]
+    parts += [Part("Figures", pictures)] if pictures else []
+    return Part(group.name, [], [*parts, cost_part(group, own), settings_part(group), provenance_part(group)])
+
+
+def _flops(groups: Sequence[Group]) -> dict[str, Flops]:
+    """By the group's slug and the label."""
+    return forward_flops(
+        {f"{group.slug} {label}": runs[0] for group in groups for label, runs in group.by_label.items()}
+    )

@@ -1,0 +1,121 @@
+"""Runs that can be laid beside each other: those of one folder of recipes on one data set."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from kattn_cli.figures.comparison import comparison
+from kattn_cli.figures.frames import shared_folder
+from kattn_cli.report.page import slug, unique
+from kattn_cli.results import Run
+
+COSTS = ("params", "train s")
+"""Quantities of a comparison that are not how good a model is."""
+_SEED = " seed="
+
+
+class FinishedRun(Run):
+    """A run that does not change any more: its files are read once."""
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """See :class:`~kattn_cli.results.Run`."""
+        return super().manifest
+
+
+class _OneSeed(FinishedRun):
+    """A run whose seed is in its label, so that each counts for itself."""
+
+    @property
+    def label(self) -> str:
+        """See :class:`~kattn_cli.results.Run`."""
+        return f"{super().label}{_SEED}{self.seed}"
+
+
+@dataclass(frozen=True)
+class Group:
+    """``runs``: one a label and seed; ``slug``: what its files are called after."""
+
+    name: str
+    data: str
+    slug: str
+    runs: Sequence[FinishedRun]
+
+    @cached_property
+    def by_label(self) -> Mapping[str, Sequence[FinishedRun]]:
+        """Without the folder that all share; softmax first, then symmetric attention, then the others by name."""
+        folder = shared_folder(run.label for run in self.runs)
+        found: dict[str, list[FinishedRun]] = {}
+        for run in sorted(self.runs, key=lambda run: run.seed):
+            found.setdefault(run.label.removeprefix(folder), []).append(run)
+        first = ("softmax", "symmetric")
+        return dict(sorted(found.items(), key=lambda one: (_place(one[0], first), one[0])))
+
+    @property
+    def labels(self) -> list[str]:
+        return list(self.by_label)
+
+    @cached_property
+    def mechanisms(self) -> Mapping[str, str]:
+        """By label."""
+        return {label: str(runs[0].manifest.get("mechanism", label)) for label, runs in self.by_label.items()}
+
+    @cached_property
+    def recipes(self) -> Mapping[str, Mapping[str, Any]]:
+        """By label, of its first seed."""
+        return {label: runs[0].recipe for label, runs in self.by_label.items()}
+
+    @cached_property
+    def values(self) -> pd.DataFrame:
+        """``label, quantity, seed, value``: the quantities of :func:`~kattn_cli.figures.comparison.comparison`."""
+        try:
+            table = comparison([_OneSeed(run.folder) for run in self.runs])
+        except ValueError:  # pandas has nothing to join where nothing was measured
+            return pd.DataFrame(columns=["label", "quantity", "seed", "value"])
+        parts = table["label"].str.rpartition(_SEED)
+        return pd.DataFrame(
+            {"label": parts[0], "quantity": table["quantity"], "seed": parts[2].astype(int), "value": table["mean"]}
+        )
+
+    @cached_property
+    def measured(self) -> Mapping[str, Mapping[str, Mapping[int, float]]]:
+        """Quantity → label → seed → value, of how good the models are; in the order of the labels."""
+        found: dict[str, dict[str, dict[int, float]]] = {}
+        for quantity, rows in self.values.groupby("quantity", sort=False):
+            if quantity not in COSTS:
+                parts = {label: rows[rows["label"] == label] for label in self.labels}
+                found[str(quantity)] = {
+                    label: dict(zip(part["seed"], part["value"], strict=True))
+                    for label, part in parts.items()
+                    if len(part)
+                }
+        return found
+
+
+def groups_of(runs: Sequence[FinishedRun]) -> list[Group]:
+    """By the folder of the recipe's name and the data set; in the order of their names."""
+    found: dict[tuple[str, str], list[FinishedRun]] = {}
+    for run in runs:
+        found.setdefault((run.name.rpartition("/")[0], _data(run.recipe)), []).append(run)
+    groups: list[Group] = []
+    for (folder, data), members in sorted(found.items()):
+        told = [part for part in (folder, "" if data == folder.rpartition("/")[2] else data) if part]
+        name = ": ".join(told) or "runs"
+        groups.append(Group(name, data, unique(slug(name), [group.slug for group in groups]), members))
+    return groups
+
+
+def _data(recipe: Mapping[str, Any]) -> str:
+    """``digits``; of the archives that hold many sets, which one: ``JapaneseVowels``."""
+    section = recipe.get("data") or {}
+    return str(section.get("set") or section.get("name") or "")
+
+
+def _place(label: str, first: Sequence[str]) -> int:
+    name = label.partition(" ")[0].rpartition("/")[2]
+    return first.index(name) if name in first else len(first)

@@ -1,0 +1,93 @@
+"""The page before it is Markdown, HTML or LaTeX: parts, with paragraphs, tables and pictures."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pandas as pd
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells as plain text; every rendering escapes them in its own way.
+
+    Args:
+        name: of its files, unique in the page.
+        names: so many first columns are words, and go to the left; so do the columns in ``words``.
+        bold: cells by row and column.
+        data: what its CSV holds, tidy and not rounded; by default the cells.
+    """
+
+    name: str
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    names: int = 1
+    words: Collection[str] = ()
+    bold: Collection[tuple[int, int]] = ()
+    data: pd.DataFrame | None = None
+
+    def is_words(self, column: int) -> bool:
+        """Whether a column holds words, not numbers."""
+        return column < self.names or self.columns[column] in self.words
+
+    def to_csv(self) -> str:
+        """The text of its CSV."""
+        data = self.data
+        if data is None:
+            data = pd.DataFrame(self.rows, columns=[one or "name" for one in self.columns])
+        return data.to_csv(index=False, lineterminator="\n")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """``path``: of a PNG, from the page's folder."""
+
+    path: str
+    text: str
+
+
+Block = str | Table | Picture
+"""A paragraph (in Markdown), a table, a picture."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A heading with what stands below it."""
+
+    heading: str
+    blocks: Sequence[Block] = ()
+    parts: Sequence[Part] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Page:
+    """All of it; ``attached``: tables that are not shown, by the names of their CSVs."""
+
+    title: str
+    blocks: Sequence[Block]
+    parts: Sequence[Part]
+    attached: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+
+def tables(parts: Sequence[Part]) -> Iterator[Table]:
+    """Every table, in the order of the page."""
+    for part in parts:
+        yield from (block for block in part.blocks if isinstance(block, Table))
+        yield from tables(part.parts)
+
+
+def slug(text: str) -> str:
+    """``lra/small: listops`` as ``lra-small-listops``: fit for a file's name and a link."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "table"
+
+
+def unique(name: str, taken: Collection[str]) -> str:
+    """The name, or ``name-2`` and so on where that is taken."""
+    count, free = 1, name
+    while free in taken:
+        count += 1
+        free = f"{name}-{count}"
+    return free

@@ -1,0 +1,112 @@
+"""A paper's part of the page: its tables with our numbers beside its own, and a verdict for each of its claims."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+import pandas as pd
+
+from kattn_cli.claims import PAPERS
+from kattn_cli.claims.finding import Verdict
+from kattn_cli.claims.verdicts import RULE, measured_in_words, verdicts, words
+from kattn_cli.figures.paper_sections import Section
+from kattn_cli.papers.published import NAMES, PaperName
+from kattn_cli.report.markdown import TABLES, bullets, code, escaped
+from kattn_cli.report.numbers import p_value
+from kattn_cli.report.page import Block, Part, Table, slug, unique
+
+
+def claims_of(found: pd.DataFrame, paper: PaperName) -> pd.DataFrame:
+    """The paper's of all findings."""
+    titles = [one.title for one in PAPERS if one.name == paper]
+    return found[found["paper"].isin(titles)]
+
+
+def tally(found: pd.DataFrame) -> str:
+    """How many claims came out how: ``holds 3, does not hold 1.``"""
+    counts = Counter(verdicts(found)["verdict"]) if len(found) else Counter()
+    return f"{', '.join(f'{word} {count}' for word, count in counts.most_common()) or 'none known'}."
+
+
+def numbers_of(paper: PaperName) -> str:
+    """The name of the CSV with all its numbers."""
+    return f"{paper}-numbers"
+
+
+def paper_part(paper: PaperName, sections: Sequence[Section], claims: pd.DataFrame) -> Part:
+    """``sections`` by :func:`~kattn_cli.figures.paper_numbers.paper_numbers`, ``claims`` by :func:`claims_of`."""
+    names: list[str] = []
+    for section in sections:
+        names.append(unique(f"{paper}-{slug(section.title.rpartition('paper, ')[2].partition(':')[0])}", names))
+    parts = [_section(section, name) for section, name in zip(sections, names, strict=True)]
+    known = (
+        "What its tables and ours have in common. Of a difference, the word is by its own 95 % interval, which is not "
+        f"corrected for the number of them. All numbers: [CSV]({TABLES}/{numbers_of(paper)}.csv)"
+    )
+    blocks = [known] if parts else ["The runs have none of the numbers of its tables."]
+    return Part(f"The {NAMES[paper]} paper", blocks, [*parts, _claims(paper, claims)])
+
+
+def _section(section: Section, name: str) -> Part:
+    blocks: list[Block] = [bullets(section.notes)] if section.notes else []
+    caption = f"{section.title}; mean ± half of the 95 % Student-t interval over seeds."
+    blocks.append(Table(name, caption, section.columns, section.rows, section.names))
+    return Part(section.title, [*blocks, bullets(section.sentences)] if section.sentences else blocks)
+
+
+def _claims(paper: PaperName, found: pd.DataFrame) -> Part:
+    unmeasured = found["verdict"] == Verdict.not_measured.value
+    measured, rest = found[~unmeasured], found[unmeasured].drop_duplicates(["claim", "where"])
+    blocks: list[Block] = [f"**{tally(found)}** {RULE}"]
+    if len(measured):
+        blocks += [_judged(paper, measured), _by_label(paper, measured)]
+    if len(rest):
+        blocks += ["Not measured on these runs, with the rule and the command of each:", bullets(_rules(rest))]
+    return Part("Claims", blocks)
+
+
+def _judged(paper: PaperName, measured: pd.DataFrame) -> Table:
+    table = verdicts(measured)
+    rows = [
+        [row["claim"], words(row), _minus(row["ours"]), _minus(row["theirs"]), row["where"], row["criterion"],
+         row["command"]]
+        for _, row in table.iterrows()
+    ]  # fmt: skip
+    columns = ["claim", "verdict", "ours", "the paper's", "where", "rule", "command"]
+    caption = f"{NAMES[paper]} paper, claims: the verdict on each, of all labels that it was measured on."
+    return Table(f"{paper}-verdicts", caption, columns, rows, len(columns), data=table)
+
+
+def _by_label(paper: PaperName, measured: pd.DataFrame) -> Table:
+    rows = [
+        [
+            str(row["claim"]),
+            str(row["label"]),
+            _minus(measured_in_words(row)),
+            "" if math.isnan(row["paper_number"]) else _minus(f"{row['paper_number']:.3g}"),
+            p_value(float(row["p_holm"])),
+            str(int(row["seeds"])),
+            str(row["verdict"]),
+            str(row["beside"]),
+        ]
+        for _, row in measured.iterrows()
+    ]
+    columns = ["claim", "label", "measured, 95 %", "the paper's", "p (Holm)", "seeds", "verdict", "beside"]
+    caption = f"{NAMES[paper]} paper, claims by label, with Student's 95 % intervals over seeds."
+    return Table(f"{paper}-claims", caption, columns, rows, 2, ("verdict", "beside"), data=measured)
+
+
+def _rules(claims: pd.DataFrame) -> list[str]:
+    told = []
+    for _, one in claims.iterrows():
+        rule = one["criterion"][:1].upper() + one["criterion"][1:]
+        told.append(f"{escaped(one['claim'])} {escaped(rule)}. {code(one['command'])}")
+    return told
+
+
+def _minus(text: str) -> str:
+    """With the sign that is as wide as a plus."""
+    return re.sub(r"(?<!\w)-(?=[\d.])", "−", text)

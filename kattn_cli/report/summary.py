@@ -1,0 +1,93 @@
+"""The top of the page: of what it is, and what came out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from kattn_cli.analysis.significance import BETTER, TOO_FEW, UNTOLD, WORSE, TestName, too_few
+from kattn_cli.report.compared import Comparison
+from kattn_cli.report.groups import Group
+from kattn_cli.report.markdown import bullets, code, escaped
+from kattn_cli.report.numbers import counted, digits, listed, p_value, signed
+from kattn_cli.report.page import Part
+from kattn_cli.report.provenance import commits, machines, moment, records
+from kattn_cli.results import Run
+
+MOST = 4
+"""Names in a list of this part."""
+
+
+def introduction(runs: Sequence[Run], groups: Sequence[Group], command: str, left_out: Sequence[str]) -> Iterator[str]:
+    """One paragraph of facts, and what was left out."""
+    told = [one for run in runs for one in records(run)]
+    if runs:
+        mechanisms = {one for group in groups for one in group.mechanisms.values()}
+        seeds = sorted({run.seed for run in runs})
+        data = list(dict.fromkeys(group.data for group in groups if group.data))
+        facts = [f"{counted(len(runs), 'run')} of {counted(len(mechanisms), 'mechanism')}", f"seeds {_seeds(seeds)}"]
+        facts += [f"on {listed(map(escaped, data))}"] if data else []
+        ends = sorted(str(one["end"]) for one in told if one.get("end"))
+        newest = f" The newest measurement ended on {moment(ends[-1])} UTC." if ends else ""
+        known = commits(told)
+        code_of = f"{counted(len(known), 'commit')} ({listed(known, MOST)})" if known else "no known commit"
+        places = escaped(listed(machines(told), MOST)) or "no known machine"
+        yield f"{', '.join(facts)}. Code: {code_of}. Machines: {places}.{newest} Made by {code(command)}."
+    else:
+        yield f"Tables of costs. Made by {code(command)}."
+    if left_out:
+        yield f"**Left out:** {escaped(listed(left_out, 8))}."
+
+
+def came_out(
+    groups: Sequence[Group],
+    found: Mapping[str, Sequence[Comparison]],
+    test: TestName,
+    tallies: Mapping[str, str],
+) -> Part:
+    """A line a group, and the tally of each paper's claims.
+
+    Args:
+        found: the comparisons by the group's slug.
+        tallies: of the claims of each paper, by its name.
+    """
+    lines = [f"**{escaped(group.name)}:** {_group(found[group.slug], test)}" for group in groups]
+    lines += [f"**Claims of the {escaped(paper)} paper:** {told}" for paper, told in tallies.items()]
+    return Part("What came out", [bullets(lines)] if lines else [])
+
+
+def _group(found: Sequence[Comparison], test: TestName) -> str:
+    if not found:
+        return "nothing to compare."
+    if why := too_few([one.judged.tests for one in found], test):
+        return why
+    told = [one for one in found if one.judged.word in (BETTER, WORSE)]
+    counts = Counter(one.judged.word for one in found)
+    rest = [f"{counts[word]} {word}" for word in (UNTOLD, TOO_FEW) if counts[word]]
+    if not told:
+        return f"none of {counted(len(found), 'comparison')} is told apart."
+    by_word: dict[tuple[str, str, str], list[Comparison]] = {}
+    for one in told:
+        by_word.setdefault((one.judged.word, one.against, one.quantity), []).append(one)
+    parts = [
+        f"{listed(map(_one, these))} {word} than {escaped(against)} in {escaped(quantity)}"
+        for (word, against, quantity), these in by_word.items()
+    ]
+    others = f" ({', '.join(rest)})" if rest else ""
+    return f"{'; '.join(parts)}{others}."
+
+
+def _one(one: Comparison) -> str:
+    mean, _ = one.judged.tests.interval
+    return f"{escaped(one.label)} ({signed(mean, digits(one.quantity) + 1)}, p {_p(one.judged.t)})"
+
+
+def _p(p: float) -> str:
+    told = p_value(p)
+    return told if told.startswith("<") else f"= {told}"
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
+        return f"{seeds[0]} to {seeds[-1]}"
+    return listed(map(str, seeds), 8)
