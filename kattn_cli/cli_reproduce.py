@@ -22,7 +22,7 @@ def reproduce(
             show_default=False,
         ),
     ] = None,
-    small: Annotated[bool, typer.Option("--small", help="At a size for two cores, with data that install.")] = False,
+    small: Annotated[bool, typer.Option("--small", help="At a size for two cores.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="What there is, and what each needs: data, hours.")] = False,
     dry: Annotated[bool, typer.Option("--dry-run", help="Print the commands behind the tables; run nothing.")] = False,
     seed: Annotated[

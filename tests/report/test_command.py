@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from command_line import kattn
 from report.runs import write_accuracy, write_all
 from sequence_runs import write_language
 
@@ -158,3 +159,14 @@ def test_figures_drawn_in_processes_are_those_drawn_here(tmp_path: Path, monkeyp
     drawn = [[path.read_bytes() for path in sorted((tmp_path / one).rglob("*.png"))] for one in ("here", "there")]
     assert drawn[0] == drawn[1]
     assert len(drawn[0]) == 2
+
+
+def test_as_it_is_typed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    write_all(tmp_path, {"a/softmax": (80.0, 81.0), "a/tssa": (82.0, 83.0)})
+    said = kattn(capfd, "report", "a", "--no-figures", "--title", "Two", "--results", tmp_path)
+    assert (said.code, said.err) == (0, "")
+    assert said.out.splitlines() == [str(tmp_path / "report" / f"report.{one}") for one in ("md", "html")]
+    assert (tmp_path / "report" / "report.md").read_text(encoding="utf-8").startswith("# Two\n")
+    said = kattn(capfd, "report", "b", "--results", tmp_path)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"b: no such run under {tmp_path}")
