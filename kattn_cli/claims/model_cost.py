@@ -35,6 +35,7 @@ def share_of(
     known = known[(known["status"] == "ok") & (known["version"] == "fast") & known["model"].isin([base, *ours])]
     if base not in set(known["model"]):
         return []
+    known = known.drop_duplicates(["model", "pass", *SAME], keep="last")
     table = ratios(known.sort_values("model", key=lambda names: names != base, kind="stable"))
     table = table[table["pass"] == what].set_index(["model", *SAME])
     found = []

@@ -9,6 +9,7 @@ import pytest
 from claims.tables import judge
 
 from kattn_cli.claims.evidence import Evidence
+from kattn_cli.claims.model_cost import share_of
 
 SETTING = {"device": "cpu", "dtype": "float32", "dim": 8, "heads": 2, "batch": 1, "status": "ok"}
 
@@ -112,3 +113,10 @@ def test_a_time_whose_spread_holds_the_bound_is_not_told() -> None:
     found = judge(evidence, "only slightly more time")
     assert [found["low"][0], found["high"][0]] == pytest.approx([118.5 / 101, 120.5 / 99])
     assert found["verdict"].tolist() == ["cannot be told at this size"]
+
+
+def test_a_model_measured_twice_counts_as_it_was_last() -> None:
+    names = ("imagenet/symvit_tiny", "imagenet/rpc_symvit_tiny")
+    twice = pd.concat([models(*names, TRAINING, 3.0, 3.0), models(*names, TRAINING, 1.1, 1.1)], ignore_index=True)
+    found = share_of(names[0], names[1:], TRAINING, "memory", 1.2, Evidence([], models=twice))
+    assert [one.mean for one in found] == pytest.approx([1.1])

@@ -46,6 +46,7 @@ def benchmark_table(path: Path) -> Path:
 def test_a_folder_is_all_runs_and_tables_of_costs_below_it(tmp_path: Path) -> None:
     write_all(tmp_path / "r", ACCURACIES)
     benchmark_table(tmp_path / "r" / "deep" / "cpu.csv")
+    benchmark_table(tmp_path / "r" / "deep" / "cpu.ratios.csv")
     (tmp_path / "r" / "deep" / "other.csv").write_text("a,b\n1,2\n")
     sources = found(tmp_path / "r", results=tmp_path)
     assert [(run.name, run.seed) for run in sources.runs] == [(name, seed) for name in ACCURACIES for seed in range(4)]

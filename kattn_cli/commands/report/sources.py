@@ -83,13 +83,13 @@ def _runs(argument: str, results: Path) -> list[Run]:
 
 
 def _cost_tables(folder: Path) -> Iterator[Path]:
-    """Every CSV below that is neither a run's nor a report's."""
+    """Every CSV below that is neither a run's nor a report's, nor drawn from another, as ``cpu.ratios.csv`` is."""
     for where, folders, files in os.walk(folder):
         if MANIFEST in files or PAGE in files:
             folders.clear()
             continue
         folders.sort()
-        yield from (Path(where, name) for name in sorted(files) if name.endswith(".csv"))
+        yield from (Path(where, name) for name in sorted(files) if name.endswith(".csv") and name.count(".") == 1)
 
 
 def _read(path: Path, above: Path) -> CostTable | None:
