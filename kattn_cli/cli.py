@@ -29,7 +29,9 @@ from kattn_cli.cli_options import (
     DeviceOption,
     Kind,
     QuietOption,
+    RecipesAndOverrides,
     ResultsOption,
+    SeedOption,
     silence_profiler,
     start,
 )
@@ -64,16 +66,8 @@ def root(
 
 @app.command(epilog="Example:  kattn train quickstart/rpc train.epochs=5 attention.iterations=6 --seed 0 --seed 1")
 def train(
-    arguments: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RECIPE... [KEY=VALUE...]",
-            help="Recipes (files, folders or shipped names), then overrides.",
-        ),
-    ],
-    seed: Annotated[
-        list[int] | None, typer.Option(min=0, max=2**32 - 1, help="A seed; repeat for several. [default: the recipe's]")
-    ] = None,
+    arguments: RecipesAndOverrides,
+    seed: SeedOption = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the newest unfinished run of the recipe, if there is one.")
     ] = False,

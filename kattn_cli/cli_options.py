@@ -71,6 +71,15 @@ Runs = Annotated[
         help="Runs: folders, or names under the results folder. [default: the newest run]", show_default=False
     ),
 ]
+RecipesAndOverrides = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RECIPE... [KEY=VALUE...]", help="Recipes (files, folders or shipped names), then overrides of all."
+    ),
+]
+SeedOption = Annotated[
+    list[int] | None, typer.Option(min=0, max=2**32 - 1, help="A seed; repeat for several. [default: the recipe's]")
+]
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:INDEX.")]
 ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from kattn_cli.cli_options import DeviceOption, QuietOption, ResultsOption, silence_profiler
+from kattn_cli.cli_options import DeviceOption, QuietOption, ResultsOption, SeedOption, silence_profiler
 from kattn_cli.errors import KattnError
 
 EXAMPLE = "Example:  kattn reproduce primal/table3 --small --jobs 2"
@@ -25,9 +25,7 @@ def reproduce(
     small: Annotated[bool, typer.Option("--small", help="At a size for two cores.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="What there is, and what each needs: data, hours.")] = False,
     dry: Annotated[bool, typer.Option("--dry-run", help="Print the commands behind the tables; run nothing.")] = False,
-    seed: Annotated[
-        list[int] | None, typer.Option(min=0, max=2**32 - 1, help="A seed; repeat. [default: the recipes']")
-    ] = None,
+    seed: SeedOption = None,
     jobs: Annotated[int, typer.Option(min=1, help="Train so many at once, sharing the cores.")] = 1,
     device: DeviceOption = "auto",
     results: ResultsOption = Path("results/reproduce"),

@@ -10,7 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from kattn_cli.cli_options import DeviceOption, QuietOption, ResultsOption, silence_profiler
+from kattn_cli.cli_options import (
+    DeviceOption,
+    QuietOption,
+    RecipesAndOverrides,
+    ResultsOption,
+    SeedOption,
+    silence_profiler,
+)
 from kattn_cli.errors import KattnError
 
 EXAMPLE = (
@@ -27,22 +34,14 @@ class Where(str, Enum):
 
 
 def sweep(
-    arguments: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RECIPE... [KEY=VALUE...]",
-            help="Recipes (files, folders or shipped names), then overrides for all points.",
-        ),
-    ],
+    arguments: RecipesAndOverrides,
     over: Annotated[
         list[str] | None,
         typer.Option(
             "--over", metavar="KEY=[VALUES]", help="A key to sweep over; repeat for a grid.", show_default=False
         ),
     ] = None,
-    seed: Annotated[
-        list[int] | None, typer.Option(min=0, max=2**32 - 1, help="A seed; repeat for several. [default: the recipe's]")
-    ] = None,
+    seed: SeedOption = None,
     jobs: Annotated[int, typer.Option(min=1, help="Train so many at once.")] = 1,
     on: Annotated[Where, typer.Option(help="This machine, SLURM through submitit, or a Ray cluster.")] = Where.local,
     cpus: Annotated[

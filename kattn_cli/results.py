@@ -21,8 +21,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from kattn_cli.errors import RunError, did_you_mean
 from kattn_cli.lock import holding
 from kattn_cli.provenance import now
@@ -177,6 +175,8 @@ class Run:
 @lru_cache(maxsize=4096)
 def _read_recipe(path: Path, changed: int) -> dict[str, Any]:
     """A report asks for each many times; ``changed`` is when the file was."""
+    import yaml
+
     try:
         recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import pandas as pd
 
 from kattn_cli.analysis.corruption_errors import errors_by_type, measured_together
 from kattn_cli.figures.frames import attack_frame, clean_rows, frame
+from kattn_cli.figures.training_costs import training_costs
 from kattn_cli.results import Run
 
 COLUMNS = ["kind", "row", "metric", "measured", "label", "run_seed", "pair", "value", "folder"]
@@ -108,18 +109,8 @@ def _attacked(table: pd.DataFrame) -> Numbers:
 
 
 def _costs(runs: Sequence[Run]) -> Numbers:
-    """Of a typical epoch, and the most memory that training took (in units of 2³⁰ bytes)."""
-    manifests: Mapping[str, Mapping[str, Any]] = {str(run.folder): run.manifest for run in runs}
-    table = frame(runs, "metrics.csv")
-    if table.empty:
-        return
-    for folder, rows in table[table["split"] == "train"].groupby("folder", sort=False):
-        manifest, one = manifests[str(folder)], rows.iloc[-1]
-        passed = rows[["step", "seconds"]].diff().fillna(rows[["step", "seconds"]])
-        costs = {
-            "seconds_per_1k_steps": (1000 * passed["seconds"] / passed["step"]).median(),
-            "memory_gb": (manifest.get("peak_memory_mib") or float("nan")) / 1024,
-        }
-        for metric, value in costs.items():
-            pair = str(manifest.get("device"))
-            yield {**_number(one, "costs", "training", metric, f"training on {pair}", value), "pair": pair}
+    for of in training_costs(runs):
+        device = str(of.manifest.get("device"))
+        for metric in ("seconds_per_1k_steps", "memory_gb"):
+            number = _number(of.rows.iloc[-1], "costs", "training", metric, f"training on {device}", of.costs[metric])
+            yield {**number, "pair": device}

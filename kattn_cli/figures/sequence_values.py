@@ -9,6 +9,7 @@ import pandas as pd
 
 from kattn_cli.figures.frames import clean_rows, frame
 from kattn_cli.figures.sequence_runs import CORPORA, SequenceRun, sequence_run
+from kattn_cli.figures.training_costs import training_costs
 from kattn_cli.results import Run
 
 PERPLEXITY_CSV = "perplexity.csv"
@@ -115,26 +116,15 @@ def _language(told: pd.DataFrame, described: Described) -> Numbers:
 
 
 def _costs(runs: Sequence[Run], described: Described, settings: Mapping[str, str]) -> Numbers:
-    """Of a typical epoch, and the most memory that training took (in units of 2³⁰ bytes)."""
-    manifests = {str(run.folder): run.manifest for run in runs}
-    metrics = frame(runs, "metrics.csv")
-    if metrics.empty:
-        return
-    for folder, rows in metrics[metrics["split"] == "train"].groupby("folder", sort=False):
-        run, manifest, one = described[str(folder)], manifests[str(folder)], rows.iloc[-1]
-        passed = rows[["epoch", "step", "seconds"]].diff().fillna(rows[["epoch", "step", "seconds"]])
-        costs = {
-            "seconds_per_epoch": (passed["seconds"] / passed["epoch"]).median(),
-            "seconds_per_1k_steps": (1000 * passed["seconds"] / passed["step"]).median(),
-            "memory_gb": (manifest.get("peak_memory_mib") or float("nan")) / 1024,
-        }
+    for of in training_costs(runs):
+        run, one = described[of.folder], of.rows.iloc[-1]
         places = [(kind, row, run.setting()) for kind, row in run.tasks.items()]
-        if str(folder) in settings:
-            places.append(("language", "test", settings[str(folder)]))
+        if of.folder in settings:
+            places.append(("language", "test", settings[of.folder]))
         for kind, row, setting in places:
-            for metric, value in costs.items():
+            for metric, value in of.costs.items():
                 if value == value:
                     yield _number(one, kind, row, metric, setting, value=value, pair=run.facts["device"])
-            best = rows[rows["epoch"] == manifest.get("best_epoch")]
+            best = of.rows[of.rows["epoch"] == of.manifest.get("best_epoch")]
             if len(best):
                 yield _number(one, kind, row, "train_top1", setting, value=best["top1"].iloc[-1])
