@@ -14,25 +14,19 @@ SLIGHTLY = 1.2
 """Times the baseline's cost; the paper's own greatest in training is 1.165, of two iterations in all layers."""
 COMMAND = f"kattn complexity --model {BASE} {OURS[0]} {ALL}"
 
+PASSES = {"training step": "training step", "forward": "forward pass"}
+
 CLAIMS = [
-    *(
-        Claim(
-            "E.9, Table 13",
-            f"RPC-Attention takes only slightly more {quantity} than symmetric attention in training.",
-            f"{quantity} of a training step over the baseline's, one measurement; holds below {SLIGHTLY:g}",
-            COMMAND,
-            partial(share_of, BASE, (*OURS, ALL), "training step", quantity, SLIGHTLY),
-        )
-        for quantity in ("time", "memory")
-    ),
-    *(
-        Claim(
-            "E.9, Table 13",
-            f"RPC-Attention takes about as much {quantity} as symmetric attention at test time.",
-            f"{quantity} of a forward pass over the baseline's, one measurement; holds below {SLIGHTLY:g}",
-            COMMAND,
-            partial(share_of, BASE, (*OURS, ALL), "forward", quantity, SLIGHTLY),
-        )
-        for quantity in ("time", "memory")
-    ),
+    Claim(
+        "E.9, Table 13",
+        f"RPC-Attention takes {amount} {quantity} {than}.",
+        f"{quantity} of a {PASSES[what]} over the baseline's, one measurement; holds below {SLIGHTLY:g}",
+        COMMAND,
+        partial(share_of, BASE, (*OURS, ALL), what, quantity, SLIGHTLY),
+    )
+    for what, amount, than in (
+        ("training step", "only slightly more", "than symmetric attention in training"),
+        ("forward", "about as much", "as symmetric attention at test time"),
+    )
+    for quantity in ("time", "memory")
 ]
