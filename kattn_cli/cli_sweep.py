@@ -99,7 +99,7 @@ def sweep(
         console.print(ranking(record))
     elsewhere = "" if results == Path("results") else f" --results {results}"
     names = " ".join(record.points[0].recipe.name for record in records)
-    console.print(f"Next: kattn report {names}{elsewhere}", markup=False)
+    console.print(f"Next: kattn eval {names}{elsewhere}, and kattn report {names}{elsewhere}", markup=False)
 
 
 def _given(settings: list[str]) -> dict[str, Any]:

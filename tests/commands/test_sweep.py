@@ -127,7 +127,7 @@ def test_started_again_trains_nothing(
     said = sweep(capfd, Path("swept.yaml"), Path("results"), "--jobs", "2")
     assert said.code == 0, said.err
     assert said.out.startswith("4 points: 4 finished\nresults/swept/sweep.csv, the best epoch of each run:\n")
-    assert said.out.endswith("Next: kattn report swept\n")
+    assert said.out.endswith("Next: kattn eval swept, and kattn report swept\n")
     assert {run: (run / "manifest.json").stat().st_mtime_ns for run in runs(undisturbed)} == before
 
 
