@@ -32,6 +32,7 @@ from kattn_cli.cli_options import (
     RecipesAndOverrides,
     ResultsOption,
     SeedOption,
+    references_and_overrides,
     silence_profiler,
     start,
 )
@@ -79,8 +80,7 @@ def train(
     quiet: QuietOption = False,
 ) -> None:
     """Train one or several recipes."""
-    references = [argument for argument in arguments if "=" not in argument]
-    overrides = [argument for argument in arguments if "=" in argument]
+    references, overrides = references_and_overrides(arguments)
     if not references:
         raise KattnError("No recipe was named. For example: kattn train quickstart/rpc train.epochs=5")
     silence_profiler()

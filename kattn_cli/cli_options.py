@@ -86,6 +86,11 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors o
 CheckpointOption = Annotated[Checkpoint, typer.Option(help="The weights to use; best is chosen on validation.")]
 
 
+def references_and_overrides(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """What has no ``=`` in it, and what has."""
+    return [one for one in arguments if "=" not in one], [one for one in arguments if "=" in one]
+
+
 def fraction(text: str) -> float:
     """``4/255`` or ``0.0157``."""
     try:

@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from kattn_cli.cli_options import DeviceOption, QuietOption, ResultsOption, SeedOption, silence_profiler
+from kattn_cli.cli_options import (
+    DeviceOption,
+    QuietOption,
+    ResultsOption,
+    SeedOption,
+    references_and_overrides,
+    silence_profiler,
+)
 from kattn_cli.errors import KattnError
 
 EXAMPLE = "Example:  kattn reproduce primal/table3 --small --jobs 2"
@@ -48,11 +55,12 @@ def reproduce(
     console.quiet = quiet
     from kattn_cli.commands.reproduce import Settings, commands
     from kattn_cli.commands.reproduce import reproduce as make
-    from kattn_cli.plan import find_plans
+    from kattn_cli.plan import SizeName, find_plans
 
-    chosen = find_plans([one for one in arguments if "=" not in one])
-    overrides = tuple(one for one in arguments if "=" in one)
-    settings = Settings(results, "small" if small else "full", tuple(seed or []), overrides, jobs, device, quiet)
+    names, overrides = references_and_overrides(arguments)
+    chosen = find_plans(names)
+    size: SizeName = "small" if small else "full"
+    settings = Settings(results, size, tuple(seed or []), tuple(overrides), jobs, device, quiet)
     if not dry:
         make(chosen, settings)
         return

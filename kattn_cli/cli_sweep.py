@@ -16,6 +16,7 @@ from kattn_cli.cli_options import (
     RecipesAndOverrides,
     ResultsOption,
     SeedOption,
+    references_and_overrides,
     silence_profiler,
 )
 from kattn_cli.errors import KattnError
@@ -61,8 +62,7 @@ def sweep(
     quiet: QuietOption = False,
 ) -> None:
     """Train the points of a grid or a list, here or on a cluster; started again, it goes on where it was."""
-    references = [argument for argument in arguments if "=" not in argument]
-    overrides = [argument for argument in arguments if "=" in argument]
+    references, overrides = references_and_overrides(arguments)
     if not references:
         raise KattnError("No recipe was named. For example: kattn sweep sweeps/primal_eta_s --jobs 2")
     if settings and on is not Where.slurm:

@@ -110,6 +110,12 @@ class Recipe(BaseModel):
         return yaml.safe_dump(self.model_dump(), sort_keys=False, allow_unicode=True)
 
 
+def per_seed(recipe: Recipe, seeds: Sequence[int]) -> list[Recipe]:
+    """The recipe once for each of ``seeds``, or else of its own."""
+    chosen = seeds or recipe.seeds or [recipe.seed]
+    return [recipe.model_copy(update={"seed": seed, "seeds": None}) for seed in chosen]
+
+
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """The sections of a recipe by dotted keys: ``{"train.epochs": 5}``."""
     keys: dict[str, Any] = {}

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from kattn_cli.errors import RecipeError
-from kattn_cli.recipe import Check, Recipe, Trial, apply_override, filled, key_path, read_recipe, set_key
+from kattn_cli.recipe import Check, Recipe, Trial, apply_override, filled, key_path, per_seed, read_recipe, set_key
 from kattn_cli.recipe_faults import report
 from kattn_cli.recipe_grid import SWEEP, Combination, Setting, combinations
 from kattn_cli.strict_yaml import Document, Fault, KeyPath
@@ -118,10 +118,9 @@ def _points(
     document.faults += gathered(chosen, found)
 
 
-def _of_seeds(recipe: Recipe, settings: Combination, seeds: Sequence[int]) -> Iterator[Recipe]:
+def _of_seeds(recipe: Recipe, settings: Combination, seeds: Sequence[int]) -> list[Recipe]:
     swept = any(one.key == "seed" for one in settings)
-    for seed in [recipe.seed] if swept else seeds or recipe.seeds or [recipe.seed]:
-        yield recipe.model_copy(update={"seed": seed, "seeds": None})
+    return per_seed(recipe, [recipe.seed] if swept else seeds)
 
 
 def gathered(chosen: Sequence[Combination], found: Sequence[Iterable[Fault]]) -> Iterator[Fault]:

@@ -231,6 +231,18 @@ def all_runs(results: Path, *, unreadable: bool = False) -> list[Run]:
     return sorted(starts, key=lambda run: (starts[run], str(run.folder)))
 
 
+def own_runs(results: Path) -> list[Run]:
+    """Every run below ``results`` but outside ``results/reference``, oldest first.
+
+    Raises:
+        RunError: if there is none, with the command that makes one.
+    """
+    own = [run for run in all_runs(results) if "reference" not in run.folder.relative_to(results).parts[:1]]
+    if not own:
+        raise RunError(f"No run under {results}/ yet. Make one with: kattn train quickstart/softmax")
+    return own
+
+
 def find_runs(results: Path, references: Sequence[str]) -> list[Run]:
     """The runs that ``references`` mean: a run's folder, or a folder (or name) with runs below it.
 
@@ -241,10 +253,7 @@ def find_runs(results: Path, references: Sequence[str]) -> list[Run]:
         RunError: if there is none, with the command that makes one or the nearest name.
     """
     if not references:
-        own = [run for run in all_runs(results) if "reference" not in run.folder.relative_to(results).parts[:1]]
-        if not own:
-            raise RunError(f"No run under {results}/ yet. Make one with: kattn train quickstart/softmax")
-        return own[-1:]
+        return own_runs(results)[-1:]
     found: dict[Path, Run] = {}
     for reference in references:
         for run in _runs_of(results, reference):

@@ -15,11 +15,10 @@ from torch import Tensor
 from kattn_cli.analysis.summary import Summary, summarise
 from kattn_cli.commands import recipes
 from kattn_cli.commands.loading import build, data_of
-from kattn_cli.commands.train import per_seed
 from kattn_cli.console import console
 from kattn_cli.data import ImageData, LoadedData, TextData
 from kattn_cli.models import AttentionModel, auxiliary_loss
-from kattn_cli.recipe import Recipe
+from kattn_cli.recipe import Recipe, per_seed
 from kattn_cli.recipe_files import find_recipes
 from kattn_cli.training.plan import Plan
 

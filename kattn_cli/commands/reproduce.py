@@ -15,14 +15,13 @@ from kattn_cli.commands import recipes
 from kattn_cli.commands.comparison import print_comparison
 from kattn_cli.commands.paper_report import print_sections
 from kattn_cli.commands.resume import find_unfinished
-from kattn_cli.commands.train import per_seed
 from kattn_cli.console import console
 from kattn_cli.errors import KattnError, Stopped
 from kattn_cli.figures.paper_numbers import paper_numbers
 from kattn_cli.figures.paper_sections import as_markdown
 from kattn_cli.papers.published import NAMES
 from kattn_cli.plan import Measurement, Plan, Size, SizeName
-from kattn_cli.recipe import Recipe
+from kattn_cli.recipe import Recipe, per_seed
 from kattn_cli.recipe_files import find_recipes
 from kattn_cli.results import Run, write_text
 

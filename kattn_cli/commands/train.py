@@ -13,7 +13,7 @@ from kattn_cli.commands.resume import find_unfinished
 from kattn_cli.commands.training_run import Job, train_one
 from kattn_cli.console import console, progress_bar
 from kattn_cli.errors import KattnError
-from kattn_cli.recipe import Recipe
+from kattn_cli.recipe import per_seed
 from kattn_cli.recipe_files import find_recipes
 from kattn_cli.results import Run
 from kattn_cli.training.distributed import World, join
@@ -71,12 +71,6 @@ def _plan(
         else:
             plan.append(Job(recipe, tuple(overrides), results, device, resumed))
     return plan, done
-
-
-def per_seed(recipe: Recipe, seeds: Sequence[int]) -> list[Recipe]:
-    """The recipe once for each of ``seeds``, or else of its own."""
-    chosen = seeds or recipe.seeds or [recipe.seed]
-    return [recipe.model_copy(update={"seed": seed, "seeds": None}) for seed in chosen]
 
 
 def _train_all(plan: Sequence[Job], jobs: int, world: World) -> Iterator[Run]:

@@ -37,10 +37,15 @@ def as_markdown(sections: Sequence[Section]) -> str:
 
 
 def mean_and_half(mean: float, high: float, digits: int = 1) -> str:
+    """As :func:`with_interval`, of the interval's upper end."""
+    return with_interval(mean, high - mean, digits)
+
+
+def with_interval(mean: float, half: float, digits: int = 1) -> str:
     """``71.9 ± 0.4``, or ``71.9`` of a single seed, which has no interval; empty where there is no mean."""
     if math.isnan(mean):
         return ""
-    return f"{mean:.{digits}f}" if math.isnan(high) else f"{mean:.{digits}f} ± {high - mean:.{digits}f}"
+    return f"{mean:.{digits}f}" if math.isnan(half) else f"{mean:.{digits}f} ± {half:.{digits}f}"
 
 
 def as_printed(number: float, digits: int) -> str:

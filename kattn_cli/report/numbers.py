@@ -22,13 +22,6 @@ def digits(quantity: str) -> int:
     return 2 if quantity.startswith(PERPLEXITY) else 1
 
 
-def with_interval(mean: float, half: float, decimals: int) -> str:
-    """``97.5 ± 0.6``; without a half where there is none; empty without a mean."""
-    if math.isnan(mean):
-        return ""
-    return f"{mean:.{decimals}f}" if math.isnan(half) else f"{mean:.{decimals}f} ± {half:.{decimals}f}"
-
-
 def signed(value: float, decimals: int) -> str:
     """``+0.3``, ``−0.3``, ``0.0``; empty for nan."""
     if math.isnan(value):

@@ -8,6 +8,7 @@ import pandas as pd
 
 from kattn_cli.analysis.significance import BETTER, TestName, judge, paired_tests, too_few
 from kattn_cli.analysis.statistics import mean_interval
+from kattn_cli.figures.paper_sections import with_interval
 from kattn_cli.report.compared import Comparison, as_frame
 from kattn_cli.report.groups import Group
 from kattn_cli.report.numbers import (
@@ -18,7 +19,6 @@ from kattn_cli.report.numbers import (
     lower_is_better,
     p_value,
     signed,
-    with_interval,
 )
 from kattn_cli.report.page import Block, Part, Table
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -14,6 +13,7 @@ from kattn_cli.claims import printed
 from kattn_cli.claims.evidence import Evidence
 from kattn_cli.claims.finding import Claim, Finding
 from kattn_cli.claims.paired import compared, judge_pairs, more_accurate
+from kattn_cli.figures.image_runs import image_run
 from kattn_cli.results import Run
 
 OURS, BASE = "rpc*", "symmetric"
@@ -34,13 +34,9 @@ CORRUPT = "kattn eval fashion_mnist --corruptions --limit 500"
 
 
 def _model(folder: str) -> str:
-    """The paper's model that a run is of: ``symmetric``, ``rpc 4`` (in layer 1), ``rpc 2 all``; else nothing."""
-    attention: Mapping[str, Any] = Run(Path(folder)).recipe.get("attention", {})
-    layers = {str(key): one["name"] for key, one in (attention.get("layers") or {}).items()}
-    where = {"": " all", "1: symmetric": ""}.get(" ".join(f"{key} {name}" for key, name in layers.items()))
-    if attention.get("name") != "rpc" or where is None:
-        return ""
-    return f"rpc {attention['iterations']}{where}"
+    """The paper's model that a run is of; nothing where the recipe is not there to tell."""
+    run = Run(Path(folder))
+    return image_run(run).model if run.recipe else ""
 
 
 def _printed(table: str, row: str, metric: str = "top1", *, sign: int = 1, base: str = BASE) -> Callable[[str], float]:

@@ -12,7 +12,7 @@ import pandas as pd
 from kattn_cli.commands.cost_tables import Kind, read_cost_table
 from kattn_cli.errors import RunError
 from kattn_cli.report.groups import FinishedRun
-from kattn_cli.results import MANIFEST, Run, all_runs, find_runs
+from kattn_cli.results import MANIFEST, Run, all_runs, find_runs, own_runs
 
 PAGE = "report.md"
 """What tells a report's own folder, which is never read."""
@@ -60,9 +60,7 @@ def find_sources(arguments: Sequence[str], results: Path) -> Sources:
         if folder and not found and not tables:
             raise RunError(f"{argument}: has no run and no table of costs below it")
     if not arguments:
-        find_runs(results, [])
-        outside = [run for run in all_runs(results) if "reference" not in run.folder.relative_to(results).parts[:1]]
-        found = {run.folder.resolve(): run for run in outside}
+        found = {run.folder.resolve(): run for run in own_runs(results)}
     runs, left_out = _usable(list(found.values()))
     if not runs and not tables:
         raise RunError(f"kattn report: no finished run is among these; left out: {'; '.join(left_out)}")
