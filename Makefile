@@ -20,7 +20,7 @@ GPU_SIZES = --n 1024 --n 2048 --n 4096 --n 8192 --n 16384 --n 32768 --seconds 0.
 
 REMADE ?= results/remade
 REMAKE = $(KATTN) reproduce --small --jobs 2 --device cpu --results $(REMADE)
-TABLES = rpc/table1 rpc/table2 rpc/table3 rpc/table5 primal/table1 primal/table3 primal/table7b tost/table1 tost/table3 tost/table4
+TABLES = rpc/table1 rpc/table2 rpc/table3 rpc/table5 rpc/table6 rpc/table9 rpc/table11 primal/table1 primal/table3 primal/table5 primal/table7b tost/table1 tost/table3 tost/table4
 OWN = kattn/quickstart kattn/mechanisms kattn/architectures kattn/vision kattn/kernel_pca kattn/complexity kattn/benchmark kattn/audit kattn/image
 REPORT = $(KATTN) report results/reference --paper rpc --paper primal --paper tost --title 'Reference results' --output results/reference/report
 

@@ -10,7 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from kattn_cli.cli_options import DeviceOption, DType, QuietOption, ResultsOption, silence_profiler, start
+from kattn_cli.cli_options import (
+    DeviceOption,
+    DType,
+    QuietOption,
+    ResultsOption,
+    references_and_overrides,
+    silence_profiler,
+    start,
+)
 from kattn_cli.errors import KattnError, stoppable
 
 EXAMPLE = "Example:  kattn complexity --attention tssa --attention 'rpc iterations=2' --n 256 --n 1024 --n 4096"
@@ -50,7 +58,10 @@ class Operators(str, Enum):
 def complexity(
     recipes: Annotated[
         list[str] | None,
-        typer.Argument(help="Recipes whose mechanisms to measure. [default: those of the papers]", show_default=False),
+        typer.Argument(
+            help="Recipes whose mechanisms to measure, with --model also KEY=VALUE. [default: those of the papers]",
+            show_default=False,
+        ),
     ] = None,
     attention: Annotated[
         list[str] | None,
@@ -181,14 +192,15 @@ def _refuse_indivisible(dims: Sequence[int], heads: Sequence[int]) -> None:
             raise KattnError(f"--heads {count} does not divide --dim {dim}")
 
 
-def _models(recipes: Sequence[str], asked: dict[str, Any]) -> None:
+def _models(recipes: list[str], asked: dict[str, Any]) -> None:
     import pandas as pd
 
     from kattn_cli.commands.model_costs import measure_models
     from kattn_cli.console import console
     from kattn_cli.figures.model_costs import draw_model_costs
 
-    path = measure_models(recipes, **asked)
+    references, overrides = references_and_overrides(recipes)
+    path = measure_models(references, overrides=overrides, **asked)
     console.print(path)
     console.print(draw_model_costs(pd.read_csv(path), path.parent, path.stem))
 

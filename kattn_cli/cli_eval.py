@@ -25,6 +25,9 @@ from kattn_cli.results import Run
 if TYPE_CHECKING:
     import torch
 
+MASKS = "images with masks"
+"""What the manifest of a run says that gives every pixel a class."""
+
 EXAMPLE = "Example:  kattn eval quickstart/rpc --corruptions --reference quickstart/softmax"
 
 
@@ -48,7 +51,7 @@ def evaluate(
     severity: Annotated[
         list[int] | None, typer.Option(metavar="1…5", help="At this severity; repeat. [default: all five]")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever the corruptions draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever the corruptions draw, and of episodes.")] = 0,
     parameters: Annotated[
         Parameters | None,
         typer.Option(help="ImageNet-C's parameters or CIFAR-10-C's. [default: by the size of the images]"),
@@ -81,16 +84,35 @@ def evaluate(
         list[str] | None,
         typer.Option(metavar="NAME=PATH", help="Also on this text, by the run's own vocabulary; repeat for several."),
     ] = None,
+    target_return: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="R",
+            help="Of a run on trajectories: act in its environment with this return to go; repeat for several. "
+            "[default: those of Decision Transformer, else the best of the data]",
+        ),
+    ] = None,
+    episodes: Annotated[int | None, typer.Option(min=1, help="Episodes for each target return. [default: 10]")] = None,
+    workers: Annotated[
+        bool, typer.Option("--workers", help="Each environment in a process of its own, for slow ones.")
+    ] = False,
     again: Annotated[bool, typer.Option("--again", help="Measure anew what was measured before.")] = False,
     save_images: Annotated[
-        bool, typer.Option("--save-images", help="Draw what the corruptions look like; alone, evaluate nothing.")
+        bool,
+        typer.Option(
+            "--save-images",
+            help="Draw what the corruptions look like; alone, evaluate nothing. Of segmentation: images, labels and "
+            "what the model tells.",
+        ),
     ] = False,
     checkpoint: CheckpointOption = Checkpoint.best,
     device: DeviceOption = "auto",
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
 ) -> None:
-    """Accuracy, loss and calibration on the test set, clean, corrupted, and on other folders; perplexity of text.
+    """Accuracy, loss and calibration on the test set, clean, corrupted, and on other folders; perplexity; mean IoU.
+
+    Runs on trajectories act in their environment, for whole episodes.
 
     The mean error is over types and severities; mCE divides each type's error by a reference's. What was interrupted
     goes on where it stopped when the same command is given again.
@@ -106,6 +128,19 @@ def evaluate(
         raise KattnError("--reference: is for errors under corruption; add --corruptions")
     chosen = chosen_runs(results, runs, quiet)
     where = start(quiet, device)
+    actors = [run for run in chosen if run.manifest.get("reads") == "trajectories"]
+    if actors:
+        if corrupted or ood or save_images or window or stride or corpus or limit or split != "test":
+            raise KattnError(
+                f"{actors[0].folder}: reads trajectories; it takes --target-return, --episodes, --seed, --workers, "
+                "--again and --checkpoint"
+            )
+        _roll_out(actors, where, checkpoint.value, target_return or [], episodes or 10, seed, workers, again)
+    elif target_return or episodes or workers:
+        raise KattnError(
+            "--target-return, --episodes and --workers are for runs on trajectories, and none of the runs is one"
+        )
+    chosen = [run for run in chosen if run not in actors]
     texts = [run for run in chosen if run.reads_text]
     others = [run for run in chosen if not run.reads_text]
     if texts:
@@ -114,7 +149,11 @@ def evaluate(
         _evaluate_texts(texts, where, checkpoint.value, split, limit, window, stride or 1, corpus or [], again)
     elif window or stride or corpus:
         raise KattnError("--window, --stride and --corpus are for language models, and none of the runs is one")
-    if not others:
+    masks = [run for run in others if run.manifest.get("reads") == MASKS]
+    others = [run for run in others if run not in masks]
+    if masks and (ood or reference):
+        raise KattnError(f"{masks[0].folder}: gives every pixel a class; --ood and --reference are for runs on images")
+    if not (others or masks):
         return
     chosen = others
     from kattn_cli.commands.corruptions import Corruptions, corruption_names, frost_textures, severities
@@ -123,7 +162,7 @@ def evaluate(
     from kattn_cli.commands.out_of_distribution import other_folders
     from kattn_cli.commands.save_images import save_sheets
 
-    anew = [run.folder for run in chosen] if again else []
+    anew = [run.folder for run in [*chosen, *masks]] if again else []
     making = Corruptions(
         names=corruption_names(corruption or []),
         severities=severities(severity or []),
@@ -133,11 +172,17 @@ def evaluate(
         again=anew,
     )
     folders = other_folders(ood or [], anew)
+    settings = Settings(where, checkpoint.value, split, limit)  # type: ignore[arg-type]
+    if masks:
+        from kattn_cli.commands.segmentation_report import evaluate_and_print
+
+        evaluate_and_print(masks, settings, making if corrupted else None, save_images)
+    if not chosen:
+        return
     if save_images:
         save_sheets(chosen, making)
         if not (corrupted or folders):
             return
-    settings = Settings(where, checkpoint.value, split, limit)  # type: ignore[arg-type]
     with stoppable("what was measured so far is in each run's eval.csv; the same command goes on from there"):
         evaluate_and_report(
             chosen,
@@ -172,3 +217,20 @@ def _evaluate_texts(
         texts.append(Text(corpus=name, path=Path(path).expanduser()))
     settings = Settings(device, checkpoint, window, stride, limit, again)
     measure_and_print(runs, texts, settings)
+
+
+def _roll_out(
+    runs: list[Run],
+    device: torch.device,
+    checkpoint: str,
+    target_returns: list[float],
+    episodes: int,
+    seed: int,
+    workers: bool,
+    again: bool,
+) -> None:
+    from kattn_cli.commands.rollout_report import measure_and_print
+    from kattn_cli.commands.rollouts import Settings
+
+    settings = Settings(device, checkpoint, target_returns, episodes, seed, workers=workers, again=again)
+    measure_and_print(runs, settings)

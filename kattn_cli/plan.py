@@ -1,10 +1,10 @@
 """What it takes to make one of the papers' tables again: which recipes, which measurements, which data. No torch.
 
-A plan is one entry of ``plans/<paper>.yaml``; its name is ``<paper>/<table>``. Each has a ``full`` size, the paper's, a
-``small`` one for two cores, or says what is not there yet. A line of ``train`` is a recipe and overrides; a line of
-``measure`` a subcommand and its options, for all runs or for those of the recipes it is ``on``; a line of ``run`` a
-subcommand that needs no runs. ``{results}`` is the folder of results. Entries that begin with a dot are
-parts of others.
+A plan is one entry of ``plans/<paper>.yaml``; its name is ``<paper>/<table>``. Each has a ``full`` size, the paper's,
+a ``small`` one for two cores, or one of the two. A line of ``prepare`` is a subcommand that makes the data; one of
+``train`` a recipe and overrides; one of ``measure`` a subcommand and its options, for all runs or for those of the
+recipes it is ``on``; one of ``run`` a subcommand that needs no runs. ``{results}`` is the folder of results. Entries
+that begin with a dot are parts of others.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Size(BaseModel):
     """A plan at one size. ``hours``: of one H100 for ``full``, of two cores for ``small``; an estimate."""
 
     model_config = STRICT
+    prepare: list[str] = Field(default_factory=list)
     train: list[str] = Field(default_factory=list)
     measure: list[str | Measurement] = Field(default_factory=list)
     run: list[str] = Field(default_factory=list)
@@ -52,18 +53,17 @@ class Size(BaseModel):
 
 
 class Plan(BaseModel):
-    """One of the papers' tables. ``missing``: what is not there yet; else at least one size is."""
+    """One of the papers' tables, at one size at least."""
 
     model_config = STRICT
     title: str
     full: Size | None = None
     small: Size | None = None
-    missing: str = ""
 
     @model_validator(mode="after")
     def _can_be_made(self) -> Plan:
-        if bool(self.missing) == bool(self.full or self.small):
-            raise ValueError("a plan has sizes, or says what is missing")
+        if not (self.full or self.small):
+            raise ValueError("a plan has a size")
         return self
 
     def size(self, name: SizeName, called: str) -> Size:
@@ -72,8 +72,6 @@ class Plan(BaseModel):
         Raises:
             KattnError: if it has none such.
         """
-        if self.missing:
-            raise KattnError(f"{called}: cannot be made yet: {self.missing}")
         chosen = self.full if name == "full" else self.small
         if chosen is None:
             other = "has no small size; leave out --small" if name == "small" else "has a small size alone: add --small"
@@ -94,14 +92,14 @@ def plans() -> Mapping[str, Plan]:
 
 
 def find_plans(names: Sequence[str]) -> dict[str, Plan]:
-    """The plans that ``names`` mean: a table, or a paper with all of its tables that can be made.
+    """The plans that ``names`` mean: a table, or a paper with all of its tables.
 
     Raises:
         KattnError: if there is none such, with the nearest name.
     """
     known, found = plans(), dict[str, Plan]()
     for name in names:
-        inside = {key: plan for key, plan in known.items() if key.startswith(f"{name}/") and not plan.missing}
+        inside = {key: plan for key, plan in known.items() if key.startswith(f"{name}/")}
         if name in known:
             found[name] = known[name]
         elif inside:

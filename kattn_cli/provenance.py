@@ -15,7 +15,11 @@ from typing import Any
 
 import kattn_cli
 
-PACKAGES = ("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "pandas", "aeon", "tokenizers")
+PACKAGES = (
+    *("torch", "torchvision", "timm", "numpy", "scipy", "scikit-learn", "pandas", "aeon", "tokenizers"),
+    *("gymnasium", "mujoco", "stable-baselines3"),
+)
+"""Of those that are not installed nothing is said."""
 
 
 def provenance(device: str) -> dict[str, Any]:

@@ -17,22 +17,33 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from kattn_cli.errors import RecipeError, did_you_mean
-from kattn_cli.recipe_data import ImageSection, SequenceSection
+from kattn_cli.recipe_data import ImageSection, SegmentationSection, SequenceSection, TrajectorySection
 from kattn_cli.recipe_faults import faults_of, report
 from kattn_cli.recipe_grid import COMMAND_LINE, SWEEP
 from kattn_cli.recipe_model import (
     STRICT,
+    DecisionTransformer,
+    Decoder,
+    Encoder,
     Model,
+    Segmenter,
     TimmModel,
     Vit,
     model_kind,
-    reads_sequences,
     size_faults,
     spell_out_preset,
     timm_faults,
 )
 from kattn_cli.recipe_train import Train, train_faults
 from kattn_cli.strict_yaml import Document, Fault, KeyPath, parse
+
+SECTIONS: dict[type[BaseModel], type[BaseModel]] = {
+    Segmenter: SegmentationSection,
+    Encoder: SequenceSection,
+    Decoder: SequenceSection,
+    DecisionTransformer: TrajectorySection,
+}
+"""What a model reads; all others read images."""
 
 Check = Callable[[Mapping[str, Any]], Iterable[Fault]]
 """Given the sections that are sound so far (by name), yields further faults."""
@@ -100,7 +111,7 @@ class Recipe(BaseModel):
     seed: Seed = 0
     seeds: Annotated[list[Seed], Field(min_length=1)] | None = None
     init_from: str | None = None
-    data: ImageSection | SequenceSection = ImageSection()
+    data: ImageSection | SegmentationSection | SequenceSection | TrajectorySection = ImageSection()
     model: Model = Vit()
     attention: Annotated[Attention, BeforeValidator(_spelled_out)]
     train: Train = Train()
@@ -282,7 +293,7 @@ def _kind_of(section: str, data: Mapping[str, Any]) -> type[BaseModel] | None:
     if section == "model":
         return model_kind(data[section])
     if section == "data":
-        return SequenceSection if reads_sequences(data.get("model")) else ImageSection
+        return SECTIONS.get(model_kind(data.get("model")), ImageSection)
     return None
 
 

@@ -1,4 +1,4 @@
-"""The data section of a recipe: of images, or of sequences, as its model reads."""
+"""The data section of a recipe: of images, of images with masks, of sequences, or of trajectories."""
 
 from __future__ import annotations
 
@@ -45,3 +45,20 @@ class ImageSection(DataSection):
 
 class SequenceSection(DataSection):
     """Series, sequences of tokens, and texts: all else are options of the data set."""
+
+
+class SegmentationSection(DataSection):
+    """How images and their masks are read, besides.
+
+    ``image_size``: of the crops to train on, and of the window that slides over a whole image, ``stride`` pixels at a
+    time (by default its own size). ``max_corrupt`` images that cannot be read are named and skipped.
+    """
+
+    image_size: Annotated[int, Field(ge=1, le=2048)] | None = None
+    stride: Annotated[int, Field(ge=1, le=2048)] | None = None
+    max_corrupt: Annotated[int, Field(ge=0)] = 10
+    workers: Annotated[int, Field(ge=0, le=256)] = 4
+
+
+class TrajectorySection(DataSection):
+    """Episodes of an environment: all else are options of the data set."""

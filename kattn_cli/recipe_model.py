@@ -35,13 +35,14 @@ class Vit(BaseModel):
 
 
 class Tost(BaseModel):
-    """The architecture of ToST, which is XCiT's without local patch interaction.
+    """The architecture of ToST, which is XCiT's without local patch interaction, and FAN's.
 
-    ``layer_scale`` is where LayerScale starts; XCiT has 1 with 12 layers and 1e-5 with 24.
+    ``layer_scale`` is where LayerScale starts; XCiT has 1 with 12 layers and 1e-5 with 24. ``feed_forward: channel`` is
+    FAN's channel attention.
     """
 
     model_config = STRICT
-    name: Literal["tost", "xcit"] = "tost"
+    name: Literal["tost", "xcit", "fan"] = "tost"
     patch_size: Literal[2, 4, 8, 16, 32] = 2
     dim: Annotated[int, Field(ge=1, le=8192)] = 48
     depth: Annotated[int, Field(ge=1, le=128)] = 3
@@ -50,7 +51,7 @@ class Tost(BaseModel):
     class_depth: Annotated[int, Field(ge=1, le=16)] = 2
     layer_scale: Annotated[float, Field(gt=0, le=1)] = 1.0
     drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    feed_forward: Literal["mlp", "ista"] = "mlp"
+    feed_forward: Literal["mlp", "ista", "channel"] = "mlp"
 
 
 class TimmModel(BaseModel):
@@ -63,6 +64,35 @@ class TimmModel(BaseModel):
     name: str
     drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
     weights: str | None = None
+
+
+class Segmenter(BaseModel):
+    """A vision transformer with a class token, and a mask transformer of ``decoder_depth`` blocks over its patches."""
+
+    model_config = STRICT
+    name: Literal["segmenter"] = "segmenter"
+    patch_size: Annotated[int, Field(ge=1, le=256)] = 16
+    dim: Annotated[int, Field(ge=1, le=8192)] = 192
+    depth: Annotated[int, Field(ge=1, le=128)] = 12
+    heads: Annotated[int, Field(ge=1, le=128)] = 3
+    mlp_ratio: Annotated[float, Field(gt=0, le=16)] = 4.0
+    position: Literal["learned", "sincos"] = "learned"
+    drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    decoder_depth: Annotated[int, Field(ge=1, le=16)] = 2
+
+
+class Experts(BaseModel):
+    """A sparse mixture in place of each block's MLP: every token goes to the ``top`` of ``count`` experts.
+
+    ``capacity``: how many times its even share an expert takes; what is beyond passes by, and is counted. Null: all.
+    ``balance``: weight of the loss that spreads the tokens evenly.
+    """
+
+    model_config = STRICT
+    count: Annotated[int, Field(ge=1, le=1024)] = 16
+    top: Annotated[int, Field(ge=1, le=64)] = 2
+    capacity: Annotated[float, Field(gt=0, le=1024)] | None = 1.25
+    balance: Annotated[float, Field(ge=0, le=10)] = 0.01
 
 
 class Encoder(BaseModel):
@@ -81,6 +111,7 @@ class Encoder(BaseModel):
     position: Literal["sinusoidal", "learned"] = "learned"
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    experts: Experts | None = None
 
 
 class Decoder(BaseModel):
@@ -94,17 +125,35 @@ class Decoder(BaseModel):
     mlp_ratio: Annotated[float, Field(gt=0, le=16)] = 4.0
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    experts: Experts | None = None
+
+
+class DecisionTransformer(BaseModel):
+    """Returns to go, states and actions in turn, through causal mechanisms: it tells the next action."""
+
+    model_config = STRICT
+    name: Literal["decision_transformer"] = "decision_transformer"
+    dim: Annotated[int, Field(ge=1, le=8192)] = 256
+    depth: Annotated[int, Field(ge=1, le=128)] = 3
+    heads: Annotated[int, Field(ge=1, le=128)] = 4
+    mlp_ratio: Annotated[float, Field(gt=0, le=16)] = 4.0
+    dropout: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 
 ImageModel = Vit | Tost | TimmModel
 SequenceModel = Encoder | Decoder
-Model = ImageModel | SequenceModel
-KINDS: dict[str, type[Vit] | type[Tost] | type[Encoder] | type[Decoder]] = {
+OwnModel = Vit | Tost | Segmenter | Encoder | Decoder | DecisionTransformer
+Model = OwnModel | TimmModel
+KINDS: dict[str, type[OwnModel]] = {
     "vit": Vit,
     "tost": Tost,
     "xcit": Tost,
+    "fan": Tost,
+    "segmenter": Segmenter,
     "encoder": Encoder,
     "decoder": Decoder,
+    "decision_transformer": DecisionTransformer,
 }
 """The models of one's own size; any other name is one of timm's."""
 
@@ -129,6 +178,8 @@ PRESETS: dict[str, dict[str, Any]] = {
     "tost_medium": _tost("tost", 512, 24, 8, layer_scale=1e-5),
     "xcit_small": _tost("xcit", 384, 12, 8),
     "xcit_medium": _tost("xcit", 512, 24, 8, layer_scale=1e-5),
+    "fan": {"name": "fan", "feed_forward": "channel"},
+    "fan_tiny": {**_tost("fan", 192, 12, 4), "feed_forward": "channel"},
     "crate_tiny": _crate(384, 12, 6),
     "crate_small": _crate(576, 12, 12),
     "crate_base": _crate(768, 12, 12),
@@ -137,7 +188,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     "gpt2_medium": _gpt2(1024, 24, 16),
     "gpt2_large": _gpt2(1280, 36, 20),
 }
-"""Models by the names of their papers (ToST paper, Tables 5 and 6; CRATE paper, Table 1), short for their sizes."""
+"""Models by the names of their papers, short for their sizes (ToST paper, Tables 5 and 6; CRATE paper, Table 1; FAN
+paper, Table 1), and what makes FAN of the architecture that it shares with them.
+"""
 
 
 def spell_out_preset(data: dict[Any, Any]) -> None:
@@ -154,17 +207,19 @@ def model_kind(value: object) -> type[Model]:
 
 
 def reads_sequences(value: object) -> bool:
-    """Whether the model that a recipe names reads sequences, and not images."""
-    return model_kind(value) in (Encoder, Decoder)
+    """Whether the model that a recipe names reads sequences, of tokens, of numbers or of steps, and not images."""
+    return model_kind(value) in (Encoder, Decoder, DecisionTransformer)
 
 
-def size_faults(model: Vit | Tost | Encoder | Decoder) -> Iterable[Fault]:
+def size_faults(model: OwnModel) -> Iterable[Fault]:
     """Sizes that are sound alone and not together."""
     if model.dim % model.heads:
         yield Fault(("model", "heads"), f"must divide model.dim = {model.dim}, and {model.heads} does not")
+    if isinstance(model, Vit | Segmenter) and model.position == "sincos" and model.dim % 4:
+        yield Fault(("model", "dim"), f"must be a multiple of 4 for position: sincos, and {model.dim} is not")
+    if isinstance(model, Encoder | Decoder) and model.experts and model.experts.top > model.experts.count:
+        yield Fault(("model", "experts", "top"), f"must be at most experts.count = {model.experts.count}")
     if isinstance(model, Vit):
-        if model.position == "sincos" and model.dim % 4:
-            yield Fault(("model", "dim"), f"must be a multiple of 4 for position: sincos, and {model.dim} is not")
         if model.causal and model.pool == "token":
             yield Fault(("model", "pool"), "must be avg for causal: true, since the class token comes first")
     elif isinstance(model, Tost) and model.dim % (narrowest := model.patch_size // 2):

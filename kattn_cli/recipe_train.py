@@ -70,6 +70,13 @@ def augmentation_faults(train: Train) -> Iterable[Fault]:
             yield Fault(("train", key), "is for images, and the model reads sequences; leave this out")
 
 
+def mask_faults(train: Train) -> Iterable[Fault]:
+    """Of a training on images with masks: what would change the one and not the other."""
+    for key in AUGMENTATIONS:
+        if key != "flip" and getattr(train, key):
+            yield Fault(("train", key), "is for images without masks; leave this out")
+
+
 def train_faults(train: Train) -> Iterable[Fault]:
     """Values that are sound alone and not together."""
     if not train.warmup_steps and train.warmup_epochs >= train.epochs > 1:

@@ -107,12 +107,12 @@ class Run:
     def best(self) -> str:
         """What its best epoch was worth on the split it was chosen by, as ``validation top-1 97.8``; else nothing."""
         done = self.manifest
-        if done.get("best_validation_top1") is None:
+        by = done.get("chosen_by", "top1")
+        value = done.get(f"best_validation_{by}")
+        if value is None:
             return ""
-        split = done.get("chosen_on", "validation")
-        if done.get("chosen_by") == "loss":
-            return f"{split} loss {done['best_validation_loss']:.3f}"
-        return f"{split} top-1 {done['best_validation_top1']:.1f}"
+        words = {"top1": "top-1", "mean_iou": "mean IoU"}
+        return f"{done.get('chosen_on', 'validation')} {words.get(by, by)} {value:.{3 if by == 'loss' else 1}f}"
 
     @property
     def status(self) -> str:

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from kattn_cli.console import console
+from kattn_cli.figures import looks
 from kattn_cli.kernels import choice
 
 torch.set_num_threads(1)
@@ -32,6 +33,12 @@ def _seed() -> None:
 def _heard(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test is silenced by a quiet command of another."""
     monkeypatch.setattr(console, "quiet", False)
+
+
+@pytest.fixture(autouse=True)
+def _usual_look() -> None:
+    """Figures as a fresh process draws them, whatever the test before asked for."""
+    looks.use()
 
 
 @pytest.fixture(params=["plain", "fast"])

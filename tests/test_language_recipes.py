@@ -103,7 +103,8 @@ def steps(recipe: Recipe) -> int:
 
 
 def test_all_are_here() -> None:
-    assert sorted(ALL) == [name for name in shipped_recipes() if name.startswith(("language/", "sentences/"))]
+    shipped = [name for name in shipped_recipes() if name.startswith(("language/", "sentences/"))]
+    assert sorted(ALL) == [name for name in shipped if "/moe/" not in name]
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -155,8 +155,8 @@ MALFORMED: dict[str, tuple[str, str]] = {
     ),
     "unknown preset": (
         "name: x\nattention: tssa\nmodel: {name: tost_smal}\n",
-        "model.name  expected vit, tost, xcit, encoder, decoder, one of their presets or one of timm's vision "
-        "transformers, "
+        "model.name  expected vit, tost, xcit, fan, segmenter, encoder, decoder, decision_transformer, one of their "
+        "presets or one of timm's vision transformers, "
         'not "tost_smal"; did you mean "tost_small"?',
     ),
     "unknown key beside a preset": (

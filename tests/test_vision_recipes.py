@@ -13,10 +13,14 @@ from kattn_cli.models import build_model
 from kattn_cli.recipe import Recipe, load_recipe
 from kattn_cli.recipe_data import ImageSection
 from kattn_cli.recipe_files import find_recipes, shipped_recipes
-from kattn_cli.recipe_model import Decoder, Encoder
+from kattn_cli.recipe_model import DecisionTransformer, Decoder, Encoder, Segmenter
 
 FOLDERS = ("imagenet", "imagenet100", "finetune", "cifar10", "fashion_mnist")
-ALL = [name for name in shipped_recipes() if name.startswith(tuple(f"{folder}/" for folder in FOLDERS))]
+ALL = [
+    name
+    for name in shipped_recipes()
+    if name.startswith(tuple(f"{folder}/" for folder in FOLDERS)) and "/fan/" not in name and "fan_tiny" not in name
+]
 TEN = ("softmax", "symmetric", "rpc", "rpc_all", "scaled", "primal", "primal_plus", "tssa", "xca", "mssa")
 RPC = ("rpc_5", "rpc_6", "rpc_reference", "rpc_all_reference")
 """RPC-Attention's other numbers of iterations and convention, on Fashion-MNIST."""
@@ -72,7 +76,7 @@ def parameters(recipe: Recipe) -> int:
     assert isinstance(recipe.data, ImageSection)
     size = recipe.data.image_size or pixels
     model = recipe.model.model_copy(update={"drop_path": 0.0})
-    assert not isinstance(model, Encoder | Decoder)
+    assert not isinstance(model, Encoder | Decoder | Segmenter | DecisionTransformer)
     key = f"{model!r} {recipe.attention!r} {size} {channels}"
     if key not in COUNTED:
         sizes = {"image_size": size, "channels": channels, "classes": 1000}

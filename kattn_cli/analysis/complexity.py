@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import nn
@@ -40,11 +40,12 @@ class TooSlow(Exception):
 
 def measure(
     module: nn.Module,
-    x: torch.Tensor,
+    x: Any,
     what: Pass,
     seconds: float,
     limit: int | None = None,
     longest: float | None = None,
+    device: torch.device | None = None,
 ) -> Cost:
     """The cost of ``module(x)``; calls are repeated for at least ``seconds``, and at least :data:`REPEATS` times.
 
@@ -54,25 +55,26 @@ def measure(
     Args:
         limit: bytes a call may take on a CPU; by default what is free.
         longest: seconds that the first call may take, which is not interrupted.
+        device: of ``x``, where that is no tensor, which a forward pass does not need it to be.
 
     Raises:
         OutOfMemory: if the device refuses the memory, or the call needs more than ``limit`` bytes.
         TooSlow: if the first call takes longer than ``longest``.
     """
-    call, took = _call(module, x, what), list[float]()
+    call, took, device = _call(module, x, what), list[float](), device or x.device
 
     def clocked() -> None:
         started = time.perf_counter()
         call()
-        synchronise(x.device)
+        synchronise(device)
         took.append(time.perf_counter() - started)
 
     try:
-        with bounded_memory(x.device, limit):
+        with bounded_memory(device, limit):
             clocked()
             if longest is not None and took[0] > longest:
                 raise TooSlow
-            peak = peak_memory(clocked, x.device)
+            peak = peak_memory(clocked, device)
             timer = Timer("call()", globals={"call": call}, num_threads=torch.get_num_threads())
             timings = [timer.blocked_autorange(min_run_time=max(seconds, (REPEATS - 0.5) * took[1]))]
             while sum(len(one.times) for one in timings) < REPEATS:
@@ -85,7 +87,7 @@ def measure(
     return Cost(1e3 * timing.median, 1e3 * timing.iqr, len(timing.times), peak)
 
 
-def _call(module: nn.Module, x: torch.Tensor, what: Pass) -> Callable[[], object]:
+def _call(module: nn.Module, x: Any, what: Pass) -> Callable[[], object]:
     if what == "forward":
 
         @torch.no_grad()

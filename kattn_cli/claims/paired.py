@@ -92,9 +92,13 @@ def judge_pairs(
     ]
 
 
+def clean_pairs(evidence: Evidence, ours: str, base: str) -> Iterator[Pair]:
+    """Clean test top-1, over the most images that both were measured on."""
+    return compared(evidence, "eval", ours, base, choose=clean_rows, on=["images"])
+
+
 def more_accurate(
     evidence: Evidence, ours: str, base: str, *, above: float = 0.0, printed: Printed = nothing_printed
 ) -> list[Finding]:
-    """The difference of clean test top-1, over the most images that both were measured on."""
-    pairs = compared(evidence, "eval", ours, base, choose=clean_rows, on=["images"])
-    return judge_pairs(pairs, above=above, digits=4, printed=printed)
+    """The difference of clean test top-1."""
+    return judge_pairs(clean_pairs(evidence, ours, base), above=above, digits=4, printed=printed)

@@ -80,7 +80,7 @@ def better_on_average(
     evidence: Evidence,
     metric: str = "top1",
 ) -> list[Finding]:
-    """Top-1 less that of each base, mean over the tasks that one recipe's name stands for, paired by seed."""
+    """Top-1, or another metric, less that of each base, paired by seed: mean over the tasks of one recipe's name."""
     found = []
     for base in bases:
         known = sorted(pairs(evidence, kind, metric, ours, base), key=lambda pair: pair.others)
@@ -89,10 +89,24 @@ def better_on_average(
             seeds = set.intersection(*(set(task.difference) for task in tasks))
             means = {seed: fmean(task.difference[seed] for task in tasks) for seed in sorted(seeds)}
             prints = [printed.difference(paper, table, task.row, metric, (ours, base)) for task in tasks]
-            each = ", ".join(f"{task.row} {told(task.ours, 4)} against {told(task.theirs, 4)} %" for task in tasks)
+            unit = "" if metric == "reward" else " %"
+            each = ", ".join(f"{task.row} {told(task.ours, 4)} against {told(task.theirs, 4)}{unit}" for task in tasks)
             label = tasks[0].label if len(tasks) == 1 else others
             label += f" against {base}" if len(bases) > 1 else ""
             found.append(judged(label, means, above=above, beside=each, paper_number=fmean(prints)))
+    return found
+
+
+def within(
+    paper: PaperName, table: str, kind: str, metric: str, models: tuple[str, str], below: float, evidence: Evidence
+) -> list[Finding]:
+    """A cost of the first model as a share of the second's, each task by itself."""
+    found = []
+    for pair in pairs(evidence, kind, metric, *models):
+        shares = {seed: one / pair.theirs[seed] for seed, one in pair.ours.items()}
+        beside = f"{told(pair.ours)} against {told(pair.theirs)}, {pair.devices}; {pair.setting}"
+        prints = printed.ratio(paper, table, pair.row, metric, models)
+        found.append(judged(pair.label, shares, below=below, beside=beside, paper_number=prints))
     return found
 
 

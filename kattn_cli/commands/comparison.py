@@ -10,6 +10,7 @@ import pandas as pd
 from kattn_cli.commands.wide_table import print_wide
 from kattn_cli.console import console
 from kattn_cli.figures.comparison import comparison
+from kattn_cli.report.numbers import kind, listed
 from kattn_cli.results import Run
 
 PERPLEXITY = "perplexity"
@@ -40,11 +41,12 @@ def print_comparison(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _measured(quantities: Sequence[str]) -> str:
-    perplexity = [one for one in quantities if one.startswith(PERPLEXITY)]
-    if not perplexity:
+    kinds = list(dict.fromkeys(kind(one) for one in quantities if one not in FACTS))
+    if kinds in ([], ["top-1 in %"]):
         return "Top-1 on the test set in %"
-    only = set(quantities) <= {*perplexity, *FACTS}
-    return "Perplexity on the test set" if only else "Top-1 in %, and perplexity, on the test set"
+    told = listed(kinds)
+    where = "in new episodes" if {"return", "normalised score"} & {*kinds} else "on the test set"
+    return f"{told[0].upper()}{told[1:]}, {where}" if len(kinds) > 1 else f"{told[0].upper()}{told[1:]} {where}"
 
 
 def _cell(quantity: str, mean: float, half: float, std: float) -> str:

@@ -21,6 +21,8 @@ from kattn_cli.training.corrupted import CORRUPTED_BATCH, CorruptedSplit, Making
 from kattn_cli.training.evaluate import evaluate
 
 KEY = ("split", "corruption", "severity", "parameters", "seed", "images", "checkpoint")
+Corrupted = tuple[str, int]
+"""Type and severity."""
 
 
 @dataclass(frozen=True)
@@ -47,15 +49,8 @@ class Corruptions:
 
         Columns ``corruption``, ``severity``, ``top1``; all types and severities that are there, asked for or not.
         """
-        columns = {name: clean[name] for name in ("split", "images", "checkpoint", "weights")}
-        columns |= {"parameters": self.making(image_size).parameters, "seed": self.seed}
-        setting = {name: str(value) for name, value in columns.items()}
-        found = {}
-        for row in read_rows(run.folder / EVAL_CSV):
-            name = row.get("corruption", "")
-            frost = self._frost if name == "frost" else ""
-            if name in CORRUPTIONS and row.get("textures", "") == frost and setting.items() <= row.items():
-                found[name, int(row["severity"])] = float(row["top1"])
+        known = self.known(run.folder / EVAL_CSV, clean, image_size)
+        found = {one: float(row["top1"]) for one, row in known.items()}
         rows = [
             {"corruption": name, "severity": severity, "top1": found[name, severity]}
             for name in CORRUPTIONS
@@ -67,26 +62,47 @@ class Corruptions:
     def steps(self, subject: Subject) -> list[Step]:
         """See :class:`~kattn_cli.commands.eval.Part`; what was measured before is left out, and that is said."""
         kept = self.measured(subject.run, subject.clean_row, subject.images("--corruptions").data.image_size)
-        if subject.run.folder in self.again:
-            kept = kept.iloc[:0]
-        done = set(zip(kept["corruption"], kept["severity"], strict=True))
-        asked = [(name, severity) for name in self.names for severity in self.severities]
-        left = [one for one in asked if one not in done]
-        if len(left) < len(asked):
-            before = f"{len(asked) - len(left)} of {len(asked)} corruptions were measured before"
-            console.print(f"{subject.run.folder}: {before} (--again measures them anew)", markup=False)
+        left = self.left(subject.run, set(zip(kept["corruption"], kept["severity"], strict=True)))
         return [partial(self._measure, subject, name, severity) for name, severity in left]
 
-    def _measure(self, subject: Subject, name: str, severity: int) -> str:
-        making = self.making(subject.images("--corruptions").data.image_size)
-        corrupted = CorruptedSplit(subject.split, name, severity, making)
-        columns: dict[str, Any] = {
+    def known(self, path: Path, clean: Mapping[str, Any], image_size: int) -> dict[Corrupted, dict[str, str]]:
+        """The rows of a table that go with the row ``clean`` of the same images, by type and severity."""
+        columns = {name: clean[name] for name in ("split", "images", "checkpoint", "weights")}
+        columns |= {"parameters": self.making(image_size).parameters, "seed": self.seed}
+        setting = {name: str(value) for name, value in columns.items()}
+        found = {}
+        for row in read_rows(path):
+            name = row.get("corruption", "")
+            frost = self.frost if name == "frost" else ""
+            if name in CORRUPTIONS and row.get("textures", "") == frost and setting.items() <= row.items():
+                found[name, int(row["severity"])] = row
+        return found
+
+    def left(self, run: Run, done: Collection[Corrupted]) -> list[Corrupted]:
+        """What is asked for and not ``done``, or all of a run to be measured again; what is left out is said."""
+        kept = () if run.folder in self.again else done
+        asked = [(name, severity) for name in self.names for severity in self.severities]
+        left = [one for one in asked if one not in kept]
+        if len(left) < len(asked):
+            before = f"{len(asked) - len(left)} of {len(asked)} corruptions were measured before"
+            console.print(f"{run.folder}: {before} (--again measures them anew)", markup=False)
+        return left
+
+    def columns(self, name: str, severity: int, image_size: int) -> dict[str, Any]:
+        """What a row says of its images."""
+        making = self.making(image_size)
+        return {
             "corruption": name,
             "severity": severity,
             "parameters": making.parameters,
             "seed": making.seed,
-            "textures": self._frost if name == "frost" else "",
+            "textures": self.frost if name == "frost" else "",
         }
+
+    def _measure(self, subject: Subject, name: str, severity: int) -> str:
+        size = subject.images("--corruptions").data.image_size
+        corrupted = CorruptedSplit(subject.split, name, severity, self.making(size))
+        columns = self.columns(name, severity, size)
         row = subject.row(evaluate(subject.opened.model, corrupted, CORRUPTED_BATCH), **columns)
         subject.write(row, KEY)
         return f"{name} {severity}: error {100 - row['top1']:.1f}"
@@ -96,7 +112,7 @@ class Corruptions:
         return self.measured(evaluated.run, evaluated.clean, evaluated.image_data.image_size)
 
     @cached_property
-    def _frost(self) -> str:
+    def frost(self) -> str:
         """A fingerprint of the photographs."""
         digest = hashlib.sha256()
         for texture in self.textures or ():

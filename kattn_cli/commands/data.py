@@ -13,9 +13,11 @@ from kattn_cli.console import console
 from kattn_cli.data import DATASETS, ImageData, SequenceData, data_set
 from kattn_cli.data.corpora import TextCorpus
 from kattn_cli.data.dataset import Corpus, DataSet, FileCheck, ImageDataSet, SequenceDataSet
+from kattn_cli.data.segmentation import SegmentationData, SegmentationDataSet
+from kattn_cli.data.trajectories import TrajectorySet
 from kattn_cli.errors import DataError, RecipeError, did_you_mean
 from kattn_cli.options import option_faults
-from kattn_cli.recipe_data import DataSection, ImageSection
+from kattn_cli.recipe_data import DataSection, ImageSection, SegmentationSection
 from kattn_cli.recipe_faults import faults_of
 from kattn_cli.strict_yaml import Fault, parse
 
@@ -78,10 +80,16 @@ def _found(source: DataSet, data: DataSection) -> str:
         vocabulary, texts = source.load()
         told = ", ".join(f"{split} {len(text.tokens):,}" for split, text in texts.items())
         return f"{told} tokens, of {vocabulary.size:,}"
+    if isinstance(source, TrajectorySet):
+        return source.load().told()
     if isinstance(source, ImageDataSet):
         assert isinstance(data, ImageSection)
         splits: Mapping[Any, Sized] = source.load(data, data.image_size or source.facts().image_size or USUAL_SIZE)
         unit = ImageData.unit
+    elif isinstance(source, SegmentationDataSet):
+        assert isinstance(data, SegmentationSection)
+        splits = source.load(data, data.image_size or source.facts().image_size or USUAL_SIZE)
+        unit = SegmentationData.reads
     else:
         assert isinstance(source, SequenceDataSet)
         splits, unit = source.load(), SequenceData.unit

@@ -8,9 +8,12 @@ from typing import TypeVar
 
 from kattn_cli.data import DATASETS, data_set
 from kattn_cli.data.dataset import Corpus, DataSet, Facts, ImageDataSet, SequenceDataSet, SequenceFacts
+from kattn_cli.data.segmentation import SegmentationDataSet
+from kattn_cli.data.trajectories import TrajectorySet
+from kattn_cli.data.trajectories.trajectory_set import TrajectoryFacts
 from kattn_cli.errors import DataError, did_you_mean
 from kattn_cli.options import option_faults, option_names, with_defaults
-from kattn_cli.recipe_data import DataSection, ImageSection
+from kattn_cli.recipe_data import DataSection, ImageSection, SegmentationSection
 from kattn_cli.strict_yaml import Fault
 
 _SECTION = ("data",)
@@ -42,6 +45,8 @@ def option_faults_of(data: DataSection) -> list[Fault]:
 
 
 def _unlike_the_model(name: str, cls: type[DataSet]) -> str:
+    if issubclass(cls, SegmentationDataSet):
+        return f"{name} holds images with a class for every pixel; take model.name: segmenter, or another data set"
     if issubclass(cls, ImageDataSet):
         return f"{name} holds images, which encoder and decoder do not read; take model.name: vit, or another data set"
     kind, models = ("text", "decoder") if issubclass(cls, Corpus) else ("sequences", "encoder or decoder")
@@ -50,7 +55,7 @@ def _unlike_the_model(name: str, cls: type[DataSet]) -> str:
 
 def image_size(data: DataSection) -> int | None:
     """The size of the images that a model will see, if that is known."""
-    if isinstance(data, ImageSection) and data.image_size is not None:
+    if isinstance(data, ImageSection | SegmentationSection) and data.image_size is not None:
         return data.image_size
     source = _data_set(data)
     facts = facts_of(source) if source else None
@@ -60,7 +65,7 @@ def image_size(data: DataSection) -> int | None:
 def sequence_length(data: DataSection) -> int | None:
     """The greatest number of tokens that a model will see, if that is known."""
     source = _data_set(data)
-    if isinstance(source, Corpus):
+    if isinstance(source, Corpus | TrajectorySet):
         return source.context
     facts = sequence_facts(data)
     return facts.seq_len if facts else None
@@ -86,7 +91,7 @@ def _data_set(data: DataSection) -> DataSet | None:
 def facts_of(source: DataSet) -> Facts | None:
     """Of a data set of images, if its files are not needed to know them or are there; else None."""
     try:
-        return source.facts() if isinstance(source, ImageDataSet) else None
+        return source.facts() if isinstance(source, ImageDataSet | SegmentationDataSet) else None
     except DataError:
         return None
 
@@ -121,12 +126,15 @@ def _faults_of_what_is_there(data: DataSection, there: bool) -> Iterable[Fault]:
     if isinstance(source, Corpus):
         yield from _corpus_faults(data)
         return
-    assert isinstance(source, ImageDataSet | SequenceDataSet)
+    assert isinstance(source, ImageDataSet | SequenceDataSet | SegmentationDataSet | TrajectorySet)
     try:
         facts = source.facts()
     except DataError as error:
         if not missing:
             yield _placed(data, str(error))
+        return
+    if isinstance(facts, TrajectoryFacts):
+        yield from _trajectory_faults(data)
         return
     if data.classes and data.classes != facts.classes:
         yield Fault((*_SECTION, "classes"), f"{data.name} has {facts.classes} classes, not {data.classes}")
@@ -134,6 +142,15 @@ def _faults_of_what_is_there(data: DataSection, there: bool) -> Iterable[Fault]:
         yield Fault((*_SECTION, "validation"), f"{data.name} has a validation split of its own; leave this out")
     if isinstance(data, ImageSection) and isinstance(facts, Facts):
         yield from _image_faults(data, facts)
+    if isinstance(data, SegmentationSection) and isinstance(facts, Facts):
+        yield from _segmentation_faults(data, facts)
+
+
+def _trajectory_faults(data: DataSection) -> Iterable[Fault]:
+    if data.classes:
+        yield Fault((*_SECTION, "classes"), f"{data.name} holds trajectories, which have none; leave this out")
+    if data.choose_on == "test":
+        yield Fault((*_SECTION, "choose_on"), "trajectories have no test split: the test is to act, by kattn eval")
 
 
 def _image_faults(data: ImageSection, facts: Facts) -> Iterable[Fault]:
@@ -142,6 +159,14 @@ def _image_faults(data: ImageSection, facts: Facts) -> Iterable[Fault]:
         yield Fault((*_SECTION, "channels"), f"{data.name} has {channels}, not {data.channels}")
     if data.image_size is None and facts.image_size is None:
         yield Fault((*_SECTION, "image_size"), f"is missing: the images of {data.name} vary in size; 224 is usual")
+
+
+def _segmentation_faults(data: SegmentationSection, facts: Facts) -> Iterable[Fault]:
+    size = data.image_size or facts.image_size
+    if size is None:
+        yield Fault((*_SECTION, "image_size"), f"is missing: the images of {data.name} vary in size; 512 is usual")
+    elif data.stride and data.stride > size:
+        yield Fault((*_SECTION, "stride"), f"must be at most the window's size, {size}, so that no pixel is left out")
 
 
 def _corpus_faults(data: DataSection) -> Iterable[Fault]:

@@ -16,7 +16,7 @@ from kattn_cli.analysis.summary import Summary, summarise
 from kattn_cli.commands import recipes
 from kattn_cli.commands.loading import build, data_of
 from kattn_cli.console import console
-from kattn_cli.data import ImageData, LoadedData, TextData
+from kattn_cli.data import ImageData, LoadedData, SegmentationData, TextData, TrajectoryData
 from kattn_cli.models import AttentionModel, auxiliary_loss
 from kattn_cli.recipe import Recipe, per_seed
 from kattn_cli.recipe_files import find_recipes
@@ -59,8 +59,10 @@ def _shape(data: LoadedData) -> str:
     """Of what, how large, and to be told from how many."""
     if isinstance(data, TextData):
         return f"windows of {data.context:,} tokens, a vocabulary of {data.vocabulary.size:,}"
-    if isinstance(data, ImageData):
+    if isinstance(data, ImageData | SegmentationData):
         return f"{data.image_size} × {data.image_size} × {data.channels}, {data.classes} classes"
+    if isinstance(data, TrajectoryData):
+        return f"windows of {data.context} steps, states of {data.states} numbers and actions of {data.actions}"
     of = f"{data.channels} channels" if data.channels else f"a vocabulary of {data.vocabulary_size:,}"
     return f"{'two of ' if data.pairs else ''}up to {data.seq_len:,} long, {of}, {data.classes} classes"
 
@@ -113,7 +115,7 @@ def _steps(recipe: Recipe, data: LoadedData, processes: int) -> str:
     plan = Plan(len(data.splits["train"]), train, recipe.seed, processes=processes)
     parts = f", in {plan.shards} parts" if plan.shards > 1 else ""
     return (
-        f"{plan.steps_per_epoch:,} an epoch × {train.epochs:,} epochs = {plan.steps:,}, "
+        f"{plan.steps_per_epoch:,} an epoch × {train.epochs:,} epoch{'s' * (train.epochs > 1)} = {plan.steps:,}, "
         f"each of {train.batch_size:,} {data.unit}{parts}"
     )
 

@@ -11,9 +11,10 @@ import torch
 from rich.progress import Progress
 
 from kattn_cli.analysis.statistics import wilson_interval
+from kattn_cli.commands.experts import note_evaluation
 from kattn_cli.commands.loading import OpenImageRun, OpenRun, as_image_run, open_run
 from kattn_cli.console import progress_bar
-from kattn_cli.data import ImageData, LoadedData, SplitName
+from kattn_cli.data import ImageData, LoadedData, SplitName, TrajectoryData
 from kattn_cli.device import device_name
 from kattn_cli.provenance import provenance
 from kattn_cli.recipe import Recipe
@@ -73,12 +74,14 @@ class Subject:
 
     def row(self, measured: Evaluation, classes: int | None = None, **columns: Any) -> dict[str, Any]:
         """One row of ``eval.csv``; ``classes``: among how many classes the model had to choose, by default all."""
+        data = self.opened.data
+        assert not isinstance(data, TrajectoryData)
         low, high = wilson_interval(measured.top1 / 100 * measured.images, measured.images)
         where = {"split": self.split_name, "corruption": "", "severity": 0, "parameters": "", "seed": ""}
         return {
             **where,
             "images": measured.images,
-            "classes": classes or self.opened.data.classes,
+            "classes": classes or data.classes,
             "top1": measured.top1,
             "top1_low": 100 * low,
             "top1_high": 100 * high,
@@ -112,12 +115,13 @@ class Part(Protocol):
 
 @dataclass(frozen=True)
 class Evaluated:
-    """A run after evaluation; ``clean``: the row of its clean images."""
+    """A run after evaluation; ``clean``: the row of its clean images; ``experts``: what is to be said of their load."""
 
     run: Run
     recipe: Recipe
     data: LoadedData
     clean: dict[str, Any]
+    experts: str = ""
 
     @property
     def image_data(self) -> ImageData:
@@ -136,7 +140,8 @@ def evaluate_runs(runs: Sequence[Run], settings: Settings, parts: Sequence[Part]
             subject = Subject(run, settings)
             try:
                 subject.write(subject.clean_row, CLEAN_KEY)
-                done.append(Evaluated(run, subject.opened.recipe, subject.opened.data, subject.clean_row))
+                experts = note_evaluation(run, subject.opened.model, subject.split_name, subject.opened.checkpoint)
+                done.append(Evaluated(run, subject.opened.recipe, subject.opened.data, subject.clean_row, experts))
                 if task is None:
                     _work_off(bar, f"{run.label}/{run.seed}", [step for part in parts for step in part.steps(subject)])
                 else:

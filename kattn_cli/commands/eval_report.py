@@ -63,6 +63,8 @@ def _print_clean(one: Evaluated) -> None:
         f"({row['images']} {one.data.unit})",
         markup=False,
     )
+    if one.experts:
+        console.print(f"  {one.experts}", markup=False)
 
 
 def _print_folder(one: Evaluated, folder: OtherFolder) -> None:

@@ -39,12 +39,14 @@ def _data() -> Rows:
 
 def _models() -> Rows:
     from kattn_cli.models.vit import timm_names
-    from kattn_cli.recipe_model import PRESETS, Decoder, Encoder, Tost, Vit
+    from kattn_cli.recipe_model import KINDS, PRESETS
 
-    own: dict[str, type[BaseModel]] = {"vit": Vit, "tost, xcit": Tost, "encoder": Encoder, "decoder": Decoder}
-    for name, model in own.items():
-        yield name, f"of one's own size: {_keys(model)}"
+    for model in dict.fromkeys(KINDS.values()):
+        names = ", ".join(name for name, kind in KINDS.items() if kind is model)
+        yield names, f"of one's own size: {_keys(model)}"
     for name, sizes in PRESETS.items():
+        if name in KINDS:
+            continue
         kind, *rest = (f"{key}: {value}" for key, value in sizes.items())
         yield name, f"{kind.removeprefix('name: ')}, {', '.join(rest)}"
     for name in timm_names():

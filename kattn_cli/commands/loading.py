@@ -10,21 +10,16 @@ from typing import Any
 import torch
 
 from kattn_cli.commands import recipes
+from kattn_cli.commands.building import build
 from kattn_cli.console import console
 from kattn_cli.data import ImageData, LoadedData, SequenceData, TextData, data_set, load_data
 from kattn_cli.data.dataset import NOT_GENERATED, DataSet, SequenceDataSet
-from kattn_cli.data.vocabulary import VOCABULARY_FILE, read_vocabulary
+from kattn_cli.data.segmentation import SegmentationDataSet
+from kattn_cli.data.vocabulary import VOCABULARY_FILE, Vocabulary, read_vocabulary
 from kattn_cli.errors import CheckpointError, DataError, RecipeError, RunError
-from kattn_cli.models import (
-    AttentionModel,
-    Classifier,
-    build_language_model,
-    build_model,
-    build_sequence_classifier,
-)
+from kattn_cli.models import AttentionModel, Classifier
 from kattn_cli.recipe import Recipe
-from kattn_cli.recipe_data import ImageSection, SequenceSection
-from kattn_cli.recipe_model import Decoder, Encoder
+from kattn_cli.recipe_data import DataSection, ImageSection
 from kattn_cli.results import RECIPE, Run
 from kattn_cli.training.checkpoint import has_weights, load_weights, weights_path
 
@@ -66,7 +61,7 @@ def data_of(recipe: Recipe) -> LoadedData:
 
 
 @cache
-def _load_data(kind: type[ImageSection] | type[SequenceSection], section: str) -> LoadedData:
+def _load_data(kind: type[DataSection], section: str) -> LoadedData:
     data = kind.model_validate_json(section)
     _tell_of_generation(data_set(data))
     return load_data(data)
@@ -74,44 +69,9 @@ def _load_data(kind: type[ImageSection] | type[SequenceSection], section: str) -
 
 def _tell_of_generation(source: DataSet) -> None:
     """What is made before a first training can take minutes."""
-    for file in source.files() if isinstance(source, SequenceDataSet) else []:
+    for file in source.files() if isinstance(source, SequenceDataSet | SegmentationDataSet) else []:
         if file.status == NOT_GENERATED:
             console.print(f"{file.path}: is being generated, once", markup=False)
-
-
-def build(recipe: Recipe, data: LoadedData) -> AttentionModel:
-    """The recipe's model, freshly initialised."""
-    model = recipe.model
-    if isinstance(data, ImageData):
-        return _image_model(recipe, data)
-    assert isinstance(model, Encoder | Decoder)
-    if isinstance(data, TextData):
-        assert isinstance(model, Decoder)
-        return build_language_model(model, recipe.attention, seq_len=data.context, vocabulary=data.vocabulary.size)
-    return build_sequence_classifier(
-        model,
-        recipe.attention,
-        seq_len=data.seq_len,
-        classes=data.classes,
-        channels=data.channels,
-        vocabulary=data.vocabulary_size,
-        pairs=data.pairs,
-        mean=data.mean,
-        std=data.std,
-    )
-
-
-def _image_model(recipe: Recipe, data: ImageData) -> Classifier:
-    assert not isinstance(recipe.model, Encoder | Decoder)
-    return build_model(
-        recipe.model,
-        recipe.attention,
-        image_size=data.image_size,
-        channels=data.channels,
-        classes=data.classes,
-        mean=data.mean,
-        std=data.std,
-    )
 
 
 def identity(recipe: Recipe) -> dict[str, Any]:
@@ -141,7 +101,7 @@ def _require_same_vocabulary(run: Run, data: LoadedData) -> None:
     """Raises:
     DataError: if the run's tokens stood for something else when it was trained, or its vocabulary cannot be read.
     """
-    vocabulary = None if isinstance(data, ImageData) else data.vocabulary
+    vocabulary = vocabulary_of(data)
     if vocabulary and (run.folder / VOCABULARY_FILE).is_file():
         own = read_vocabulary(str(run.folder / VOCABULARY_FILE))
         if own.to_json() != vocabulary.to_json():
@@ -190,5 +150,9 @@ def image_data_of(recipe: Recipe, for_: str) -> ImageData:
 
 def reads(data: LoadedData) -> str:
     """What a run or recipe reads, in words."""
-    kind = {ImageData: "images", SequenceData: "sequences", TextData: "text"}[type(data)]
-    return f"reads {kind} ({data.name})"
+    return f"reads {data.reads} ({data.name})"
+
+
+def vocabulary_of(data: LoadedData) -> Vocabulary | None:
+    """What the tokens of sequences or of a text stand for."""
+    return data.vocabulary if isinstance(data, SequenceData | TextData) else None

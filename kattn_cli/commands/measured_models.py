@@ -1,4 +1,4 @@
-"""What ``kattn complexity --model`` measures: the classifiers of recipes, and decoders of GPT-2's base size."""
+"""What ``kattn complexity --model`` measures: the models of recipes, and decoders of GPT-2's base size."""
 
 from __future__ import annotations
 
@@ -13,18 +13,16 @@ from torch import Tensor, nn
 from kattn_cli.attention import ATTENTIONS
 from kattn_cli.attention.options import all_options, build_attention, check_options
 from kattn_cli.commands import recipes
-from kattn_cli.commands.data_section import facts_of, image_size
-from kattn_cli.commands.loading import build
-from kattn_cli.commands.model_passes import ClassifierStep, DecoderStep
-from kattn_cli.data import ImageData, MemorySplit, data_set
-from kattn_cli.errors import RecipeError
-from kattn_cli.models import attention_layers
+from kattn_cli.commands.building import build, layers_on
+from kattn_cli.commands.model_passes import DecoderStep, TrainingStep
+from kattn_cli.commands.outline import outline
+from kattn_cli.data import LoadedData
+from kattn_cli.errors import DataError, RecipeError
 from kattn_cli.models.sequence import CausalDecoder
 from kattn_cli.recipe import Mechanism, Recipe
-from kattn_cli.recipe_data import ImageSection
 from kattn_cli.recipe_files import find_recipes
-from kattn_cli.recipe_model import Decoder, Encoder
 from kattn_cli.recipe_train import Train
+from kattn_cli.training.feed import SyntheticSplit
 
 DECODER = "decoder/"
 """A reference that begins so is no recipe: the mechanism of a decoder follows."""
@@ -36,7 +34,7 @@ LENGTHS = (4096, 8192)
 
 @dataclass(frozen=True)
 class RecipeModel:
-    """The classifier of a recipe, for images of its data set's size, which need not be there.
+    """The model of a recipe, for inputs of its data set's size, which need not be there.
 
     ``attention`` gives it its colour; ``tokens``: how many its blocks see.
     """
@@ -45,22 +43,22 @@ class RecipeModel:
     attention: str
     tokens: int
     recipe: Recipe
-    data: ImageData
+    data: LoadedData
 
     def build(self) -> nn.Module:
         """The model, freshly initialised."""
         return build(self.recipe, self.data)
 
-    def sample(self, batch: int) -> Tensor:
-        """Random pixels in [0, 1]."""
-        return torch.rand(batch, self.data.channels, self.data.image_size, self.data.image_size)
+    def sample(self, batch: int, device: torch.device | str = "cpu") -> Any:
+        """Random inputs."""
+        return self.data.sample(batch, device)
 
-    def training_step(self, model: Any, batch: int, precision: str) -> ClassifierStep:
+    def training_step(self, model: Any, batch: int, precision: str) -> TrainingStep:
         """A step of the recipe's training on one synthetic batch, ready to be repeated."""
-        images = MemorySplit(self.sample(batch), torch.randint(self.data.classes, (batch,)))
-        data = replace(self.data, splits={"train": images, "validation": images})
+        fixed = SyntheticSplit(self.sample(batch, model.device), self.data.targets(batch, model.device), batch)
+        data: Any = replace(self.data, splits={"train": fixed, "validation": fixed})  # type: ignore[arg-type]
         changes = {"batch_size": batch, "accumulate": 1, "precision": precision}
-        return ClassifierStep(model, data, self.recipe.train.model_copy(update=changes), self.recipe.seed)
+        return TrainingStep(model, data, self.recipe.train.model_copy(update=changes), self.recipe.seed)
 
 
 @dataclass(frozen=True)
@@ -81,9 +79,9 @@ class DecoderModel:
         sizes = {"dim": DIM, "heads": HEADS, "seq_len": self.tokens}
         return build_attention(self.mechanism.name, self.mechanism.options, **sizes, causal=True)
 
-    def sample(self, batch: int) -> Tensor:
+    def sample(self, batch: int, device: torch.device | str = "cpu") -> Tensor:
         """Random token ids."""
-        return torch.randint(VOCABULARY, (batch, self.tokens))
+        return torch.randint(VOCABULARY, (batch, self.tokens), device=device)
 
     def training_step(self, model: nn.Module, batch: int, precision: str) -> DecoderStep:
         """A step with AdamW, ready to be repeated on texts of any batch."""
@@ -93,10 +91,11 @@ class DecoderModel:
 Measured = RecipeModel | DecoderModel
 
 
-def measured_models(references: Sequence[str], lengths: Sequence[int]) -> list[Measured]:
+def measured_models(references: Sequence[str], lengths: Sequence[int], overrides: Sequence[str] = ()) -> list[Measured]:
     """The models that ``references`` name: recipes, folders of them, and decoders such as ``decoder/tssa``.
 
     Args:
+        overrides: of the recipes.
         lengths: texts that decoders are measured on, :data:`LENGTHS` by default; a recipe has its own number of tokens.
 
     Raises:
@@ -106,25 +105,25 @@ def measured_models(references: Sequence[str], lengths: Sequence[int]) -> list[M
         raise RecipeError("--model: name recipes (imagenet/vit_tiny) or decoders (decoder/softmax decoder/tssa)")
     chosen: dict[tuple[str, int], Measured] = {}
     for reference in references:
-        for model in _models(reference, lengths or LENGTHS):
+        for model in _models(reference, lengths or LENGTHS, overrides):
             if (model.name, model.tokens) in chosen and model != chosen[model.name, model.tokens]:
                 raise RecipeError(f"--model {reference}: another recipe is named {model.name} too; rename one")
             chosen[model.name, model.tokens] = model
     return list(chosen.values())
 
 
-def _models(reference: str, lengths: Sequence[int]) -> Iterator[Measured]:
+def _models(reference: str, lengths: Sequence[int], overrides: Sequence[str]) -> Iterator[Measured]:
     if reference.startswith(DECODER) and not Path(reference).exists():
         mechanism = _decoding_mechanism(reference.removeprefix(DECODER))
         yield from (DecoderModel(reference, mechanism.name, n, mechanism) for n in sorted(set(lengths)))
         return
     for path in find_recipes(reference):
-        recipe = recipes.load(path, weights=False, data=False)
-        if isinstance(recipe.model, Encoder | Decoder):
-            raise RecipeError(f"--model {reference}: reads sequences; measure images' recipes, or decoder/<mechanism>")
-        data = _facts(recipe)
-        tokens = attention_layers(recipe.model, data.image_size).seq_len
-        yield RecipeModel(recipe.name, recipe.attention.characteristic, tokens, recipe, data)
+        recipe = recipes.load(path, overrides, weights=False, data=False)
+        try:
+            data = outline(recipe)
+        except DataError as error:
+            raise RecipeError(f"{recipe.name}: {error}") from None
+        yield RecipeModel(recipe.name, recipe.attention.characteristic, layers_on(recipe, data).seq_len, recipe, data)
 
 
 def _decoding_mechanism(name: str) -> Mechanism:
@@ -140,21 +139,3 @@ def _decoding_mechanism(name: str) -> Mechanism:
         causal = ", ".join(known for known, one in ATTENTIONS.items() if one.supports_causal)
         raise RecipeError(f"--model {DECODER}{name}: {error}; these are causal: {causal}") from None
     return mechanism
-
-
-def _facts(recipe: Recipe) -> ImageData:
-    """What a recipe's model must know of its data, without the images.
-
-    Raises:
-        RecipeError: if only the images could tell.
-    """
-    given, size = recipe.data, image_size(recipe.data)
-    assert isinstance(given, ImageSection)
-    facts = facts_of(data_set(given))
-    classes, channels = (facts.classes, facts.channels) if facts else (given.classes or 0, 3)
-    channels = given.channels or channels
-    if not (classes and size):
-        missing = "data.classes" if size else "data.image_size"
-        raise RecipeError(f"{recipe.name}: give {missing}, since its images are not here to tell")
-    half = (0.5,) * channels
-    return ImageData(given.name, classes, channels, size, mean=half, std=half, splits={})

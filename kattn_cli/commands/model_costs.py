@@ -15,7 +15,7 @@ from kattn_cli.analysis.memory import MIB
 from kattn_cli.analysis.model_flops import ModelFlops, model_flops_of
 from kattn_cli.commands.cost_table import CostTable
 from kattn_cli.commands.measured_models import Measured, measured_models
-from kattn_cli.commands.model_passes import ClassifierStep, DecoderStep, Inference
+from kattn_cli.commands.model_passes import DecoderStep, Inference, TrainingStep
 from kattn_cli.commands.model_report import print_models
 from kattn_cli.console import progress_bar
 from kattn_cli.device import device_name
@@ -34,6 +34,7 @@ PRECISIONS = {torch.float32: "float32", **{dtype: name for name, dtype in DTYPES
 def measure_models(
     references: Sequence[str],
     *,
+    overrides: Sequence[str] = (),
     passes: Sequence[str],
     lengths: Sequence[int],
     batches: Sequence[int],
@@ -53,6 +54,7 @@ def measure_models(
 
     Args:
         references: recipes, folders of them, or decoders of GPT-2's base size such as ``decoder/tssa``.
+        overrides: of the recipes.
         passes: ``forward`` (inference), ``training step`` (also called ``forward+backward``: with the optimizer).
         lengths: texts of the decoders, 4,096 and 8,192 by default; models of recipes have their own number of tokens.
         dtype: of matrix products, under autocast as in a training (``train.precision``); weights stay float32.
@@ -67,10 +69,11 @@ def measure_models(
     if dtype not in PRECISIONS:
         known = ", ".join(PRECISIONS.values())
         raise KattnError(f"--model --dtype {_name(dtype)}: expected one of {known}, as train.precision takes them")
-    models = measured_models(references, lengths)
+    models = measured_models(references, lengths, overrides)
     chosen = list(dict.fromkeys(FORWARD if one == FORWARD else TRAINING for one in passes))
     settings = {
         "models": [[model.name, model.tokens] for model in models],
+        **({"overrides": list(overrides)} if overrides else {}),
         "passes": chosen,
         "batches": list(batches),
         "dtype": _name(dtype),
@@ -113,10 +116,10 @@ def _row(
         flops = model_flops_of(model.build, lambda: model.sample(1))
         built = model.build().to(device)
         parameters = sum(parameter.numel() for parameter in built.parameters())
-        call: Inference | ClassifierStep | DecoderStep
+        call: Inference | TrainingStep | DecoderStep
         call = Inference(built, precision) if what == FORWARD else model.training_step(built, batch, precision)
         with operators(version):
-            cost = measure(call, model.sample(batch).to(device), "forward", seconds, limit)
+            cost = measure(call, model.sample(batch, device), "forward", seconds, limit, device=device)
         held = call.held()
     except (OutOfMemory, MemoryError, torch.OutOfMemoryError):
         status = "out of memory"

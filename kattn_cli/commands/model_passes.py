@@ -13,10 +13,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from kattn_cli.data import ImageData
-from kattn_cli.models import Classifier
+from kattn_cli.data import LoadedData
+from kattn_cli.models import AttentionModel
 from kattn_cli.recipe_train import Train
-from kattn_cli.training.feed import SyntheticFeed
 from kattn_cli.training.loop import Hooks, Trainer
 from kattn_cli.training.optim import build_optimizer
 from kattn_cli.training.precision import autocast, grad_scaler
@@ -30,30 +29,28 @@ class Inference(nn.Module):
         self.model, self.precision = model.eval(), precision
 
     @torch.no_grad()
-    def forward(self, x: Tensor) -> Tensor:
-        with autocast(self.precision, x.device):
-            return self.model(x)
+    def forward(self, inputs: Any) -> Tensor:
+        with autocast(self.precision, next(self.model.parameters()).device):
+            return self.model(inputs)
 
     def held(self) -> int:
         """Bytes of the weights and buffers."""
         return _bytes(self.model.state_dict().values())
 
 
-class ClassifierStep(nn.Module):
-    """One step of a recipe's training on the same synthetic images: forward, loss, backward, optimizer.
+class TrainingStep(nn.Module):
+    """One step of a recipe's training on the same synthetic batch: forward, loss, backward, optimizer.
 
     Mixing, auxiliary losses, clipping and the averaged weights are as ``train`` says; augmentation is left out.
     """
 
-    def __init__(self, model: Classifier, data: ImageData, train: Train, seed: int) -> None:
+    def __init__(self, model: AttentionModel, data: LoadedData, train: Train, seed: int) -> None:
         super().__init__()
         hooks = Hooks(lambda update: None, lambda rows: None, lambda which, weights, state: None)
         self.trainer = Trainer(model.train(), data, train, seed, hooks)
-        images, labels = next(data.splits["train"].to(model.device).batches(train.batch_size))
-        self.trainer.feed = SyntheticFeed(images, labels)
         self.shards = next(iter(self.trainer.feed.shards(self.trainer.plan.batches(0))))
 
-    def forward(self, images: Tensor) -> None:
+    def forward(self, inputs: Any) -> None:
         with torch.enable_grad():
             self.trainer.step(self.shards, self.trainer.settings.lr)
         self.trainer.optimizer.zero_grad()

@@ -12,8 +12,9 @@ from typing import Any
 import torch
 
 from kattn_cli.analysis.perplexity import Surprise, surprise
+from kattn_cli.commands.experts import note_evaluation
 from kattn_cli.commands.loading import OpenRun, open_run, reads
-from kattn_cli.console import progress_bar
+from kattn_cli.console import console, progress_bar
 from kattn_cli.data import SplitName, TextData, data_set
 from kattn_cli.data.corpora import EncodedText, TextCorpus, encode_source, encode_texts
 from kattn_cli.data.corpora.source import source_at
@@ -202,6 +203,8 @@ class _Subject:
             device=self.settings.device,
             progress=progress,
         )
+        if line := note_evaluation(self.opened.run, self.opened.model, text.name(), self.opened.checkpoint):
+            console.print(f"{self.opened.run.folder}  {text.name()}  {line}", markup=False)
         return {**self.identity(text), **_numbers(found, encoded), "seconds": round(time.perf_counter() - started, 2)}
 
 

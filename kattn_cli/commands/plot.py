@@ -25,6 +25,9 @@ from kattn_cli.figures.paper_numbers import paper_numbers
 from kattn_cli.figures.paper_sections import as_markdown
 from kattn_cli.figures.perplexity import draw_perplexity
 from kattn_cli.figures.robustness import draw_robustness
+from kattn_cli.figures.rollout_values import asked_for
+from kattn_cli.figures.rollouts import draw_rollouts
+from kattn_cli.figures.segmentation import draw_segmentation, segmentation_frame
 from kattn_cli.figures.sequence_values import own_perplexities
 from kattn_cli.figures.spectrum import draw_spectrum
 from kattn_cli.papers.published import PaperName
@@ -59,13 +62,20 @@ def plot_runs(runs: Sequence[Run], folder: Path, paper: PaperName | None = None)
 def draw_runs(runs: Sequence[Run], folder: Path) -> list[Path]:
     """Every figure that the tables of the runs allow."""
     drawn: list[tuple[Callable[[pd.DataFrame, Path], Path], pd.DataFrame]] = [
-        (draw_curves, frame(runs, "metrics.csv")),
+        (draw_curves, _of_several_epochs(frame(runs, "metrics.csv"))),
         (draw_robustness, attack_frame(runs)),
         (draw_corruptions, corruption_frame(frame(runs, "eval.csv"))),
         (draw_perplexity, own_perplexities(runs)),
+        (draw_segmentation, segmentation_frame(frame(runs, "segmentation.csv"))),
+        (draw_rollouts, asked_for(runs)),
     ]
     pictures = [draw(data, folder) for draw, data in drawn if not data.empty]
     return [*pictures, *draw_spectra(runs, folder), *draw_audit(runs, folder)]
+
+
+def _of_several_epochs(metrics: pd.DataFrame) -> pd.DataFrame:
+    """All of them, or nothing where a single epoch makes no curve."""
+    return metrics if metrics.empty or metrics["epoch"].nunique() > 1 else metrics.iloc[:0]
 
 
 def draw_spectra(runs: Sequence[Run], folder: Path) -> list[Path]:

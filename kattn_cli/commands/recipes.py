@@ -14,19 +14,31 @@ import torch
 from kattn_cli.attention import ATTENTIONS, attention_class
 from kattn_cli.attention.options import all_options, check_options
 from kattn_cli.attention.user_file import names_a_file, told
+from kattn_cli.commands.building import layers_of_length
 from kattn_cli.commands.data_section import data_faults, image_size, resolved, sequence_facts, sequence_length
 from kattn_cli.data import DATASETS
 from kattn_cli.data.dataset import Corpus
 from kattn_cli.errors import RecipeError, did_you_mean
-from kattn_cli.models import Layers, attention_layers, sequence_layers
+from kattn_cli.models import Layers
 from kattn_cli.models.initial import source_fault
 from kattn_cli.models.pretrained import TIMM
 from kattn_cli.models.vit import build_timm, timm_names
 from kattn_cli.models.weights_file import FILE_TYPES
 from kattn_cli.recipe import Attention, Mechanism, Recipe, layer_faults, load_recipe
-from kattn_cli.recipe_model import KINDS, PRESETS, Decoder, Encoder, Model, TimmModel, Tost, Vit
+from kattn_cli.recipe_model import (
+    KINDS,
+    PRESETS,
+    DecisionTransformer,
+    Decoder,
+    Encoder,
+    Model,
+    Segmenter,
+    TimmModel,
+    Tost,
+    Vit,
+)
 from kattn_cli.recipe_sweep import Point, load_points
-from kattn_cli.recipe_train import Train, augmentation_faults
+from kattn_cli.recipe_train import Train, augmentation_faults, mask_faults
 from kattn_cli.strict_yaml import Fault, KeyPath
 from kattn_cli.training.randaugment import parse_policy
 
@@ -111,10 +123,12 @@ def component_faults(sections: Mapping[str, Any], weights: bool = True, there: b
         yield from _timm_faults(model.name, attention, size)
         if weights and model.weights:
             yield from _weights_faults(model.name, model.weights)
-    elif isinstance(model, Vit | Tost) and size and size % model.patch_size:
+    elif isinstance(model, Vit | Tost | Segmenter) and size and size % model.patch_size:
         yield Fault(("model", "patch_size"), f"must divide the image size, {size}, and {model.patch_size} does not")
-    if train and isinstance(model, Encoder | Decoder):
+    if train and isinstance(model, Encoder | Decoder | DecisionTransformer):
         yield from augmentation_faults(train)
+    if train and isinstance(model, Segmenter):
+        yield from mask_faults(train)
     if isinstance(model, Encoder) and data and issubclass(DATASETS.get(data.name, object), Corpus):
         yield Fault(("model", "name"), f"encoder classifies, and {data.name} is running text; take decoder")
     if isinstance(model, Decoder) and data and (facts := sequence_facts(data)) and (facts.channels or facts.pairs):
@@ -122,8 +136,17 @@ def component_faults(sections: Mapping[str, Any], weights: bool = True, there: b
         yield Fault(
             ("model", "name"), f"decoder reads tokens one after the other, and {data.name} holds {kind}; take encoder"
         )
-    if attention and (isinstance(model, Decoder) or (isinstance(model, Vit) and model.causal)):
-        yield from _causal_faults(attention, "model.causal" if isinstance(model, Vit) else "a decoder")
+    if attention and (asked_by := _asks_for_causality(model)):
+        yield from _causal_faults(attention, asked_by)
+
+
+def _asks_for_causality(model: Model | None) -> str:
+    """What of a model lets no token see those after it; nothing if they all see each other."""
+    if isinstance(model, Vit):
+        return "model.causal" if model.causal else ""
+    return (
+        "a decoder" if isinstance(model, Decoder) else "decision_transformer" * isinstance(model, DecisionTransformer)
+    )
 
 
 def _mechanisms(attention: Attention) -> Iterator[tuple[KeyPath, Mechanism]]:
@@ -163,12 +186,8 @@ def _refusals(recipe: Recipe) -> Iterable[Fault]:
 
 def _layers(recipe: Recipe) -> Layers | None:
     """What the mechanisms are built for, if the size of the data is known."""
-    model, data = recipe.model, recipe.data
-    if isinstance(model, Encoder | Decoder):
-        length = sequence_length(data)
-        return sequence_layers(model, length) if length else None
-    size = image_size(data)
-    return attention_layers(model, size) if size else None
+    length = image_size(recipe.data) or sequence_length(recipe.data)
+    return layers_of_length(recipe, length) if length else None
 
 
 @torch.no_grad()

@@ -88,6 +88,7 @@ def reproduce(plans: dict[str, Plan], settings: Settings) -> None:
 
 def commands(size: Size, settings: Settings) -> Iterator[list[str]]:
     """Every subcommand with its arguments, as a user would type them; a measurement names recipes for runs."""
+    yield from map(shlex.split, size.prepare)
     trainings = _trainings(size, settings)
     for together in _alike(trainings):
         yield _train(together, settings)
@@ -99,6 +100,8 @@ def commands(size: Size, settings: Settings) -> Iterator[list[str]]:
 
 
 def _make(size: Size, settings: Settings) -> list[Run]:
+    for line in size.prepare:
+        _once(shlex.split(line), settings)
     trainings = _trainings(size, settings)
     for together in _alike(trainings):
         if left := [one for one in together if None in _runs_of(one, settings)]:

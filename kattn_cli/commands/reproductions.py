@@ -8,7 +8,7 @@ from kattn_cli.plan import Plan, find_plans, plans
 
 
 def reproductions(names: Sequence[str]) -> str:
-    """All tables, or those of some papers: hours and data of both sizes, or what is not there yet.
+    """All tables, or those of some papers: hours and data of each size.
 
     Raises:
         KattnError: if a name is none of a table or paper.
@@ -22,8 +22,6 @@ def reproductions(names: Sequence[str]) -> str:
 
 
 def _needs(plan: Plan) -> Iterator[str]:
-    if plan.missing:
-        yield f"  not yet: {plan.missing}"
     if plan.full:
         yield f"  full     {f'{plan.full.hours:,g} h of an H100':20}  {plan.full.data}"
     if plan.small:

@@ -9,7 +9,7 @@ from typing import Any
 from kattn_cli.training.loop import Update
 
 FOLDER = "tensorboard"
-_SCALARS = ("loss", "auxiliary_loss", "top1", "top5")
+_NOT_DRAWN = ("epoch", "step", "split", "lr", "seconds")
 
 
 class Board:
@@ -27,10 +27,11 @@ class Board:
 
     def epoch(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """The rows of ``metrics.csv``."""
-        for row in rows:
-            for name in _SCALARS:
-                self._writer.add_scalar(f"{row['split']}/{name}", row[name], row["step"])
         speed = next(name for name in rows[0] if name.endswith("_per_second"))
+        for row in rows:
+            for name, value in row.items():
+                if name not in _NOT_DRAWN and name != speed:
+                    self._writer.add_scalar(f"{row['split']}/{name}", value, row["step"])
         self._writer.add_scalar(speed, rows[0][speed], rows[0]["step"])
 
     def flush(self) -> None:

@@ -25,7 +25,7 @@ from kattn_cli.recipe_files import find_recipes
 from kattn_cli.recipe_model import TimmModel, Vit
 from kattn_cli.recipe_train import Train
 from kattn_cli.results import append_rows, new_csv, write_manifest_of
-from kattn_cli.training.feed import SyntheticFeed
+from kattn_cli.training.feed import SyntheticFeed, SyntheticSplit
 from kattn_cli.training.loop import Hooks, Trainer
 from kattn_cli.training.optim import build_optimizer
 from kattn_cli.training.precision import autocast
@@ -56,14 +56,15 @@ def measure_throughput(
     recipe = recipes.load(find_recipes(reference)[0], overrides)
     data = image_data_of(recipe, "kattn throughput")
     images, labels = _synthetic(recipe, data, device)
+    fixed = SyntheticFeed(SyntheticSplit(images, labels, len(labels)))
     programs: dict[str, Steps] = {}
     if isinstance(recipe.model, Vit | TimmModel):
         programs[PLAIN] = _plain_loop(recipe, data, images, labels, device)
         bare = recipe.model_copy(update={"attention": Attention(name="softmax"), "train": _bare(recipe.train)})
-        programs[SOFTMAX] = _training(bare, data, device, SyntheticFeed(images, labels))
+        programs[SOFTMAX] = _training(bare, data, device, fixed)
     unmixed = recipe.train.model_copy(update={"mixup": 0.0, "cutmix": 0.0})
     unmixed_recipe = recipe.model_copy(update={"train": unmixed})
-    programs[SYNTHETIC] = _training(unmixed_recipe, data, device, SyntheticFeed(images, labels))
+    programs[SYNTHETIC] = _training(unmixed_recipe, data, device, fixed)
     programs[REAL] = _training(recipe, data, device)
     record = provenance(device_name(device))
     with progress_bar("round") as bar:
@@ -100,7 +101,7 @@ def _training(recipe: Recipe, data: ImageData, device: torch.device, feed: Synth
         for shards in trainer.feed.shards(trainer.plan.batches(epoch)):
             trainer.step(shards, recipe.train.lr)
             trainer.progress.step += 1
-            yield sum(len(labels) for _, _, labels in shards)
+            yield sum(len(targets) for _, _, targets in shards)
 
 
 def _no_hooks() -> Hooks:

@@ -16,11 +16,12 @@ from rich.progress import Progress as RichProgress
 from rich.progress import TaskID
 from torch import Tensor
 
-from kattn_cli.commands.loading import build, data_of, identity
+from kattn_cli.commands.experts import note_epoch
+from kattn_cli.commands.loading import build, data_of, identity, vocabulary_of
 from kattn_cli.commands.resume import Resumption
 from kattn_cli.commands.tensorboard import Board
 from kattn_cli.console import console
-from kattn_cli.data import ImageData, LoadedData, TextData
+from kattn_cli.data import ImageData, LoadedData
 from kattn_cli.data.vocabulary import VOCABULARY_FILE
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, Stopped
@@ -36,9 +37,11 @@ from kattn_cli.results import RECIPE, Run, append_rows, create_run, read_rows, w
 from kattn_cli.training.checkpoint import has_state, load_state, save_state, save_weights, weights_path
 from kattn_cli.training.distributed import World
 from kattn_cli.training.loop import Hooks, Interrupted, Progress, Trainer, Update
+from kattn_cli.training.objectives import LOSS, objective_of
 from kattn_cli.training.seed import Stream, seed_torch
 
 METRICS_CSV = "metrics.csv"
+SHORT = {"images": "img", "sequences": "seq", "windows": "win"}
 SHOWN_EVERY = 10
 """Steps between two looks at the loss, each of which waits for the device."""
 
@@ -135,18 +138,18 @@ def _trainer(job: Job, run: Run, bar: RichProgress, task: TaskID, world: World) 
         _begin_from(model, recipe, run)
     logged = recipe.train.tensorboard and world.main
     board = Board(run.folder, state["progress"]["step"] if state else 0) if logged else None
-    trainer = Trainer(model, data, recipe.train, recipe.seed, _hooks(run, recipe, data, bar, task, board), world)
+    hooks = _hooks(run, recipe, model, data, bar, task, board)
+    trainer = Trainer(model, data, recipe.train, recipe.seed, hooks, world)
     if state is not None:
         trainer.restore(state)
     if job.resumed and world.main:
         _go_on(trainer, job, job.resumed, run)
-    if world.main and not isinstance(data, ImageData) and data.vocabulary:
-        write_text(run.folder / VOCABULARY_FILE, json.dumps(data.vocabulary.to_json()) + "\n")
-    by = "loss" if isinstance(data, TextData) else "top1"
+    if world.main and (vocabulary := vocabulary_of(data)):
+        write_text(run.folder / VOCABULARY_FILE, json.dumps(vocabulary.to_json()) + "\n")
     run.update(
         chosen_on=data.chosen_on,
-        chosen_by=by,
-        reads=data.unit if by == "top1" else "text",
+        chosen_by=trainer.objective.chosen_by,
+        reads=data.reads,
         parameters=sum(one.numel() for one in model.parameters()),
     )
     return trainer
@@ -203,7 +206,7 @@ def _summary(done: Progress) -> dict[str, Any]:
     summary: dict[str, Any] = {
         "train_seconds": round(done.seconds, 2),
         "best_epoch": done.best_epoch,
-        "best_validation_top1": done.best_top1,
+        **{f"best_validation_{name}": value for name, value in done.best_measures.items()},
         "best_validation_loss": done.best_loss,
     }
     if done.skipped:
@@ -211,12 +214,12 @@ def _summary(done: Progress) -> dict[str, Any]:
     return summary
 
 
-def _validated(update: Update, data: LoadedData) -> str:
+def _validated(update: Update, chosen_by: str) -> str:
     """What the last validation found, of what an epoch is chosen by."""
     found = update.validation
     if found is None:
         return ""
-    return f"val loss {found.loss:.3f} " if isinstance(data, TextData) else f"val {found.top1:.1f} "
+    return f"val loss {found.loss:.3f} " if chosen_by == LOSS else f"val {found.measures[chosen_by]:.1f} "
 
 
 def _memory(trainer: Trainer) -> dict[str, float]:
@@ -226,19 +229,30 @@ def _memory(trainer: Trainer) -> dict[str, float]:
     return {"peak_memory_mib": round(trainer.peak_memory(), 1)}
 
 
-def _hooks(run: Run, recipe: Recipe, data: LoadedData, bar: RichProgress, task: TaskID, board: Board | None) -> Hooks:
+def _hooks(
+    run: Run,
+    recipe: Recipe,
+    model: AttentionModel,
+    data: LoadedData,
+    bar: RichProgress,
+    task: TaskID,
+    board: Board | None,
+) -> Hooks:
+    chosen_by = objective_of(data).chosen_by
+
     def on_step(update: Update) -> None:
         if update.step % SHOWN_EVERY and update.step != update.steps:
             return
         if board:
             board.step(update)
         if not bar.disable:
-            unit = "img" if data.unit == "images" else "seq"
-            note = f"loss {update.loss.item():.2f} {_validated(update, data)}{update.samples_per_second:,.0f} {unit}/s"
+            rate = f"{update.samples_per_second:,.0f} {SHORT[data.unit]}/s"
+            note = f"loss {update.loss.item():.2f} {_validated(update, chosen_by)}{rate}"
             bar.update(task, completed=update.step, count=f"{update.epoch}/{recipe.train.epochs}", note=note)
 
     def on_epoch(rows: list[dict[str, Any]]) -> None:
         append_rows(run.folder / METRICS_CSV, rows)
+        note_epoch(run, model, rows[0]["epoch"])
         if board:
             board.epoch(rows)
         told = run.manifest.get("corrupt_images", []) if data.unreadable() else []

@@ -23,32 +23,44 @@ from kattn_cli.data.mnist import Mnist
 from kattn_cli.data.pathfinder import Pathfinder
 from kattn_cli.data.pets import Pets
 from kattn_cli.data.pixels import Pixels
+from kattn_cli.data.segmentation import (
+    Ade20k,
+    FashionCanvases,
+    MaskSplit,
+    SegmentationData,
+    SegmentationDataSet,
+    load_segmentation,
+)
 from kattn_cli.data.sentences import Imdb, Sst2, Sst5
 from kattn_cli.data.sequences import SequenceData, SequenceSplit, channel_moments
 from kattn_cli.data.statistics import channel_statistics
 from kattn_cli.data.text import TextData, TokenSplit
+from kattn_cli.data.trajectories import D4rl, Minari, TrajectoryData, TrajectorySet, load_trajectories
 from kattn_cli.data.uea import Uea
 from kattn_cli.errors import DataError
 from kattn_cli.options import arguments
-from kattn_cli.recipe_data import DataSection, ImageSection
+from kattn_cli.recipe_data import DataSection, ImageSection, SegmentationSection
 
 __all__ = [
     "DATASETS",
     "FileSplit",
     "ImageData",
     "LoadedData",
+    "MaskSplit",
     "MemorySplit",
+    "SegmentationData",
     "SequenceData",
     "SequenceSplit",
     "Split",
     "SplitName",
     "TextData",
     "TokenSplit",
+    "TrajectoryData",
     "data_set",
     "load_data",
 ]
 
-LoadedData = ImageData | SequenceData | TextData
+LoadedData = ImageData | SegmentationData | SequenceData | TextData | TrajectoryData
 AnySplit = TypeVar("AnySplit", Split, SequenceSplit)
 
 DATASETS: dict[str, type[DataSet]] = {
@@ -66,6 +78,8 @@ DATASETS: dict[str, type[DataSet]] = {
     "pathfinder": Pathfinder,
     "aan": Aan,
     "pixels": Pixels,
+    "ade20k": Ade20k,
+    "fashion_canvases": FashionCanvases,
     "sst2": Sst2,
     "sst5": Sst5,
     "imdb": Imdb,
@@ -75,6 +89,8 @@ DATASETS: dict[str, type[DataSet]] = {
     "ptb": PennTreebank,
     "openwebtext": OpenWebText,
     "lambada": Lambada,
+    "d4rl": D4rl,
+    "minari": Minari,
 }
 
 
@@ -113,6 +129,11 @@ def load_data(data: DataSection) -> LoadedData:
         return _load_text(source, data)
     if isinstance(source, SequenceDataSet):
         return _load_sequences(source, data)
+    if isinstance(source, SegmentationDataSet):
+        assert isinstance(data, SegmentationSection)
+        return load_segmentation(source, data)
+    if isinstance(source, TrajectorySet):
+        return load_trajectories(source, data)
     assert isinstance(source, ImageDataSet)
     assert isinstance(data, ImageSection)
     return _load_images(source, data)

@@ -93,6 +93,7 @@ class ImageData:
     """
 
     unit: ClassVar[str] = "images"
+    reads: ClassVar[str] = "images"
     name: str
     classes: int
     channels: int
@@ -104,5 +105,9 @@ class ImageData:
     unreadable: Callable[[], list[str]] = list
 
     def sample(self, count: int, device: torch.device | str) -> Tensor:
-        """``count`` black images."""
-        return torch.zeros(count, self.channels, self.image_size, self.image_size, device=device)
+        """``count`` images of noise."""
+        return torch.rand(count, self.channels, self.image_size, self.image_size, device=device)
+
+    def targets(self, count: int, device: torch.device | str) -> Tensor:
+        """``count`` random classes."""
+        return torch.randint(self.classes, (count,), device=device)

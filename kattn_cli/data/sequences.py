@@ -77,6 +77,7 @@ class SequenceData:
     """
 
     unit: ClassVar[str] = "sequences"
+    reads: ClassVar[str] = "sequences"
     name: str
     classes: int
     seq_len: int
@@ -91,11 +92,15 @@ class SequenceData:
     unreadable: Callable[[], list[str]] = list
 
     def sample(self, count: int, device: torch.device | str) -> Padded:
-        """``count`` inputs of the greatest length, all zero."""
+        """``count`` random inputs of the greatest length."""
         shape = (count, *((2,) if self.pairs else ()), self.seq_len)
         if self.channels:
-            return Padded(torch.zeros(*shape, self.channels, device=device))
-        return Padded(torch.zeros(*shape, dtype=torch.int64, device=device))
+            return Padded(torch.randn(*shape, self.channels, device=device))
+        return Padded(torch.randint(self.vocabulary_size, shape, device=device))
+
+    def targets(self, count: int, device: torch.device | str) -> Tensor:
+        """``count`` random classes."""
+        return torch.randint(self.classes, (count,), device=device)
 
 
 def channel_moments(split: SequenceSplit) -> tuple[tuple[float, ...], tuple[float, ...]]:

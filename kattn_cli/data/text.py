@@ -78,6 +78,7 @@ class TextData:
     """A loaded corpus. ``chosen_on``: the split that the best epoch is chosen by, which is by its loss."""
 
     unit: ClassVar[str] = "sequences"
+    reads: ClassVar[str] = "text"
     name: str
     vocabulary: Vocabulary
     context: int
@@ -91,5 +92,9 @@ class TextData:
         return self.vocabulary.size
 
     def sample(self, count: int, device: torch.device | str) -> Tensor:
-        """``count`` windows of the token 0."""
-        return torch.zeros(count, self.context, dtype=torch.int64, device=device)
+        """``count`` windows of random tokens."""
+        return torch.randint(self.classes, (count, self.context), device=device)
+
+    def targets(self, count: int, device: torch.device | str) -> Tensor:
+        """As :meth:`sample`: of each token the one that follows."""
+        return self.sample(count, device)

@@ -68,7 +68,7 @@ class Work(Dataset[Decoded]):
         return image
 
 
-def decoded_batches(work: Work, plan: Sequence[Batch], workers: int, pin: bool) -> Iterator[Decoded]:
+def decoded_batches(work: Dataset[Decoded], plan: Sequence[Batch], workers: int, pin: bool) -> Iterator[Decoded]:
     """One for each of ``plan``, made ahead by ``workers`` processes; ``pin``: for a quick way to a GPU."""
     workers = min(workers, len(plan))
     with warnings.catch_warnings():

@@ -9,6 +9,8 @@ import pandas as pd
 from kattn_cli.analysis.corruption_errors import ALL_TYPES
 from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.figures.frames import attack_frame, clean_rows, errors_of_runs, frame, shared_folder
+from kattn_cli.figures.image_values import segmented
+from kattn_cli.figures.rollout_values import asked_for, greatest_asked
 from kattn_cli.figures.sequence_values import perplexities
 from kattn_cli.results import Run
 
@@ -19,13 +21,16 @@ def comparison(runs: Sequence[Run]) -> pd.DataFrame:
     Quantities: ``params``, ``clean``, one for each measurement under attack (``pgd 4/255``), ``train s``. Those
     measured on fewer images than the rest say so: ``pgd 4/255 (300 images)``. ``mean error`` is under corruption, over
     types and severities. Language models have ``perplexity`` and ``perplexity, 10 % swapped``, of their own corpus, and
-    ``perplexity of ptb``, all of the test split.
+    ``perplexity of ptb``, all of the test split. Segmenters have ``mean IoU`` and ``mean IoU, corrupted``; what acts in
+    an environment the ``return`` that it reached when asked for one, and D4RL's ``normalised score`` for the greatest.
     """
     parts = [
         _fact(runs, "params", "parameters"),
         _accuracies(runs),
         _corrupted(runs),
         _perplexity(runs),
+        _segmented(runs),
+        _returns(runs),
         _fact(runs, "train s", "train_seconds"),
     ]
     known = [part.dropna(subset="value") for part in parts if len(part)]
@@ -83,6 +88,28 @@ def _perplexity(runs: Sequence[Run]) -> pd.DataFrame:
     ]
     means = told.groupby(["label", "run_seed", "quantity"], sort=False)["perplexity"].mean()
     return means.rename("value").reset_index()
+
+
+def _segmented(runs: Sequence[Run]) -> pd.DataFrame:
+    values = pd.DataFrame(one for one in segmented(runs) if one["metric"] == "mean_iou")
+    if values.empty:
+        return values
+    named = {"ADE20K": "mean IoU", "corrupted ADE20K": "mean IoU, corrupted"}
+    return values.assign(quantity=values["row"].map(named))[["label", "run_seed", "quantity", "value"]]
+
+
+def _returns(runs: Sequence[Run]) -> pd.DataFrame:
+    """Means over episodes."""
+    acted = asked_for(runs)
+    if acted.empty:
+        return acted
+    returns = acted.assign(
+        quantity=[f"return asked for {target:,g}" for target in acted["target_return"]], value=acted["return"]
+    )
+    scores = greatest_asked(acted)
+    scores = scores.assign(quantity="normalised score", value=scores["normalised_score"])
+    means = pd.concat([scores, returns]).groupby(["label", "run_seed", "quantity"], sort=False)["value"].mean()
+    return means.reset_index()
 
 
 def _corrupted(runs: Sequence[Run]) -> pd.DataFrame:

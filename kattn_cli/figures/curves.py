@@ -9,17 +9,24 @@ import pandas as pd
 from kattn_cli.figures.frames import over_seeds, seeds_caption
 from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, panels, save
 
+MEASURES = {"top1": "top-1", "mean_iou": "mean IoU"}
+
 
 def draw_curves(metrics: pd.DataFrame, folder: Path, name: str = "curves") -> Path:
-    """Training loss, validation loss and accuracy of each label, mean and 95 % interval over seeds."""
-    figure, every = panels(3)
+    """Training loss, validation loss and accuracy of each label, mean and 95 % interval over seeds.
+
+    Of segmenters mean IoU in place of accuracy; of what tells actions nothing.
+    """
+    measures = [one for one in MEASURES if one in metrics and metrics[one].notna().any()]
+    figure, every = panels(2 + len(measures))
     palette = Palette()
+    unit = "nats" if measures else "mean squared error"
     training, checked = metrics[metrics["split"] == "train"], metrics[metrics["split"] != "train"]
     split = " and ".join(sorted(checked["split"].unique()))
     drawn = (
-        (training, "loss", "training loss (nats)"),
-        (checked, "loss", f"{split} loss (nats)"),
-        (checked, "top1", f"{split} top-1 (%)"),
+        (training, "loss", f"training loss ({unit})"),
+        (checked, "loss", f"{split} loss ({unit})"),
+        *((checked, one, f"{split} {MEASURES[one]} (%)") for one in measures),
     )
     for axes, (rows, column, quantity) in zip(every, drawn, strict=True):
         chosen = over_seeds(rows, ("label", "mechanism", "epoch"), column)
@@ -30,6 +37,8 @@ def draw_curves(metrics: pd.DataFrame, folder: Path, name: str = "curves") -> Pa
         axes.set_xlabel("epoch")
         axes.set_ylabel(quantity)
         integer_ticks(axes)
-    every[-1].set_ylim(max(0.0, every[-1].get_ylim()[0]), 101)
+    for axes, measure in zip(every[2:], measures, strict=True):
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(0.0, low), 101 if measure == "top1" else min(high, 101))
     legend_above(figure, every[0])
     return save(figure, folder, name, f"{seeds_caption(metrics)}; bands: 95 % over seeds")

@@ -17,6 +17,8 @@ METRICS = {
     "top5": "top-5",
     "mce": "mCE",
     "aupr": "AUPR",
+    "mean_accuracy": "mean accuracy",
+    "mean_iou": "mean IoU",
     "seconds_per_1k_steps": "s for 1,000 steps",
     "memory_gb": "peak memory (GB)",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from kattn_cli.figures.image_runs import PLAIN, ImageRun
+from kattn_cli.figures.image_runs import FAN, PLAIN, SEGMENTER, ImageRun
 
 CLEAN = {"clean": ("top1",)}
 
@@ -27,8 +27,11 @@ class ImagePart:
     transposed: bool = True
 
     def model(self, run: ImageRun) -> str | None:
-        """The paper's model that a run is laid beside, empty if it has none such; None leaves the run out."""
-        return run.model
+        """The paper's model that a run is laid beside, empty if it has none such; None leaves the run out.
+
+        FAN and Segmenter have tables of their own.
+        """
+        return None if run.facts["architecture"] in (FAN, SEGMENTER) else run.model
 
     def worth(self, models: Collection[str]) -> bool:
         """Whether there is anything to be laid beside."""

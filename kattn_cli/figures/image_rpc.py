@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from kattn_cli.figures.image_part import ImagePart, on_imagenet
-from kattn_cli.figures.image_runs import ImageRun
+from kattn_cli.figures.image_runs import FAN, SEGMENTER, ImageRun
 
 BASE = "12 × 768"
 ASYMMETRIC = ("softmax", "rpc asymmetric", "rpc sym/asym")
@@ -27,7 +27,8 @@ class _Any(ImagePart):
     transposed: bool = False
 
     def model(self, run: ImageRun) -> str | None:
-        return f"{run.model} base" if run.model and run.facts["size"] == BASE else run.model
+        model = super().model(run)
+        return f"{model} base" if model and run.facts["size"] == BASE else model
 
     def baselines(self, model: str) -> Sequence[str]:
         return ("symmetric base",) if model.endswith(" base") else ("symmetric",)
@@ -50,6 +51,43 @@ class _Base(_Any):
         return super().model(run) if run.facts["size"] == BASE else None
 
 
+@dataclass(frozen=True)
+class _Fan(ImagePart):
+    """FAN with symmetric attention, and with RPC-Attention in its first layer."""
+
+    transposed: bool = False
+
+    def model(self, run: ImageRun) -> str | None:
+        if run.facts["architecture"] != FAN:
+            return None
+        return {"symmetric": "FAN-tiny", "rpc 4": "RPC-FAN-tiny"}.get(run.model, run.model)
+
+    def baselines(self, model: str) -> Sequence[str]:
+        return ("FAN-tiny",)
+
+    def own(self, model: str, row: str) -> Mapping[str, str]:
+        return {**on_imagenet("12 × 192", 300), "architecture": FAN}
+
+
+@dataclass(frozen=True)
+class _Segmented(ImagePart):
+    """Segmenter, whose backbone alone has another attention."""
+
+    def model(self, run: ImageRun) -> str | None:
+        return run.model if run.facts["architecture"] == SEGMENTER else None
+
+    def baselines(self, model: str) -> Sequence[str]:
+        return ("symmetric",)
+
+    def own(self, model: str, row: str) -> Mapping[str, str]:
+        return {
+            "name": "ade20k",
+            "pixels": "512 × 512 pixels",
+            "size": "12 × 192",
+            "start": "fine-tuned from ImageNet-1K",
+        }
+
+
 class _Asymmetric(_Tiny):
     """Softmax attention, and RPC-Attention with softmax attention above."""
 
@@ -70,7 +108,15 @@ PARTS: list[ImagePart] = [
     _Tiny("Table 2: under attack", ("table2",), _ATTACKED, _ATTACKS, ALL_BUT_SQUARE),
     _Any("Table 4: by type of corruption, mean over five severities", ("table4",), {"by_type": ("top1", "mce")}),
     _Tiny("Table 5: under the Square attack", ("table5",), _ATTACKED, rows=("square",)),
+    _Segmented(
+        "Table 6: segmentation",
+        ("table6",),
+        {"segmented": ("mean_iou", "mean_accuracy")},
+        "Corrupted: the mean over 15 types and, as here, five severities; the paper does not say at which.",
+    ),
     _Base("Table 7: base size, clean, corrupted, out of distribution", ("table7",), _ALL),
     _Base("Table 8: base size, under attack", ("table8",), _ATTACKED, _ATTACKS),
+    _Fan("Table 9: FAN, clean and out of distribution", ("table9",), _ALL),
+    _Fan("Table 10: FAN, under attack", ("table10",), _ATTACKED, _ATTACKS),
     _Asymmetric("Table 14: asymmetric attention", ("table14",), _CLEAN),
 ]

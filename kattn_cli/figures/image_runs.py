@@ -13,7 +13,14 @@ from kattn_cli.recipe import Attention, Mechanism
 from kattn_cli.results import Run
 
 PLAIN = "a plain ViT"
-ARCHITECTURES = {"vit": PLAIN, "tost": "ToST's architecture", "xcit": "XCiT's architecture"}
+FAN, SEGMENTER = "FAN's architecture", "Segmenter"
+ARCHITECTURES = {
+    "vit": PLAIN,
+    "tost": "ToST's architecture",
+    "xcit": "XCiT's architecture",
+    "fan": FAN,
+    "segmenter": SEGMENTER,
+}
 NATIVE = {"digits": 8, "mnist": 28, "fashion_mnist": 28, "cifar10": 32, "cifar100": 32}
 """Pixels a side, where a recipe does not scale the images."""
 TIMM = {"tiny": (12, 192), "small": (12, 384), "base": (12, 768), "large": (24, 1024)}

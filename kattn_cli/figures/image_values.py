@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from kattn_cli.analysis.corruption_errors import errors_by_type, measured_together
+from kattn_cli.analysis.corruption_errors import ALL_TYPES, SEVERITIES, errors_by_type, measured_together
 from kattn_cli.figures.frames import attack_frame, clean_rows, frame
 from kattn_cli.figures.training_costs import training_costs
 from kattn_cli.results import Run
@@ -23,8 +23,8 @@ def image_values(runs: Sequence[Run], kinds: Collection[str]) -> pd.DataFrame:
     """One row for each number of these kinds, label and seed, with the columns :data:`COLUMNS`.
 
     ``kind``: ``clean``, ``shifted`` (IN-R, IN-A), ``ood`` (AUPR), ``corrupted`` (means over types), ``by_type``,
-    ``attacked``, ``costs``. ``row``: as the RPC paper names it. ``measured``: how it was measured, in words. Only what
-    has the same ``pair`` can be compared: times and memory of one device.
+    ``attacked``, ``segmented``, ``costs``. ``row``: as the RPC paper names it. ``measured``: how it was measured, in
+    words. Only what has the same ``pair`` can be compared: times and memory of one device.
     """
     evaluated, attacked = frame(runs, "eval.csv"), attack_frame(runs)
     clean = [*_clean(evaluated)]
@@ -33,6 +33,8 @@ def image_values(runs: Sequence[Run], kinds: Collection[str]) -> pd.DataFrame:
         rows += _corrupted(evaluated, frame(runs, "corruption_errors.csv"))
     if "attacked" in kinds:
         rows += _attacked(attacked)
+    if "segmented" in kinds:
+        rows += segmented(runs)
     if "costs" in kinds:
         rows += _costs(runs)
     values = pd.DataFrame(rows, columns=COLUMNS).dropna(subset="value")
@@ -106,6 +108,23 @@ def _attacked(table: pd.DataFrame) -> Numbers:
     for _, one in greatest.sort_index().iterrows():
         for metric in ("top1", "top5"):
             yield _number(one, "attacked", str(one["attack"]), metric, str(one["name"]), one[metric])
+
+
+def segmented(runs: Sequence[Run]) -> Numbers:
+    """Of segmenters: clean, and where every type at every severity was measured, their mean, on the most images."""
+    table = frame(runs, "segmentation.csv")
+    if table.empty:
+        return
+    test = table[(table["split"] == "test") & (table["checkpoint"] == "best")].fillna({"corruption": ""})
+    for _, part in test.groupby("folder", sort=False):
+        clean = part[part["corruption"] == ""].sort_values("images", kind="stable").iloc[-1:]
+        together = part[part["corruption"] != ""]
+        together = together[together["images"] == together["images"].max()]
+        complete = len(together.drop_duplicates(["corruption", "severity"])) == ALL_TYPES * len(SEVERITIES)
+        for row, rows in (("ADE20K", clean), ("corrupted ADE20K", together if complete else clean.iloc[:0])):
+            for metric in ("mean_accuracy", "mean_iou") if len(rows) else ():
+                measured = "clean test set" if row == "ADE20K" else "corrupted"
+                yield _number(rows.iloc[-1], "segmented", row, metric, measured, rows[metric].mean())
 
 
 def _costs(runs: Sequence[Run]) -> Numbers:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from kattn_cli.papers.published import PaperName
 
-ACCURACIES = ("top1", "validation_top1", "train_top1")
+ACCURACIES = ("top1", "validation_top1", "train_top1", "reward")
 """All other metrics are the better the lower."""
 COSTS = ("seconds_per_1k_steps", "memory_gb")
 
@@ -56,6 +56,24 @@ PARTS: dict[PaperName, list[Part]] = {
             note="Of memory, the paper has the mean over the sets alone: softmax 10.9 GB, Primal.+ 6.5, Primal. 2.7.",
         ),
         Part("lra", "Tables 3 and 4: Long-Range Arena", ("table3", "table4"), ("top1", *COSTS), _CLASSIFIED),
+        Part(
+            "control",
+            "Table 5: offline reinforcement learning",
+            ("table5",),
+            ("reward",),
+            {"primal_plus": ("reward",)},
+            note="The mean over episodes that were asked for the greatest return, as D4RL normalises it: 0 is a random "
+            "policy's, 100 its expert's. Environments are gymnasium's version 5, the paper's were version 2.",
+        ),
+        Part("control_costs", "Table 6: its time and memory", ("table6",), COSTS, {}),
+        Part(
+            "control",
+            "Table 10: s in offline reinforcement learning",
+            ("table10",),
+            ("reward",),
+            {},
+            compared={"primal_plus": ()},
+        ),
         Part(
             "language",
             "Table 7(b): language modelling",
@@ -136,6 +154,8 @@ _OWN: dict[tuple[PaperName, str], dict[str, dict[str, str]]] = {
         "Image": {"length": "32 × 32 pixels", "training": "50,000 to train on", **_V100},
         "Pathfinder": {"length": "32 × 32 pixels", "training": "160,000 to train on", **_V100},
     },
+    ("primal", "control"): {"": {"context": "context 20", "size": "3 × 256", "device": "one P100"}},
+    ("primal", "control_costs"): {"": {"context": "context 20", "size": "3 × 256", "device": "one P100"}},
     ("primal", "language"): {
         "": {"name": "wikitext103", "context": "context 512", "size": "6 layers of 8 heads", "device": "four V100s"}
     },

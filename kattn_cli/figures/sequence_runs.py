@@ -21,6 +21,10 @@ CORPORA = {
     "ptb": "PTB",
 }
 """Data sets by their names in recipes, as the papers' tables call them."""
+LEVELS = {"medium": "Medium", "medium_replay": "Medium-Replay", "medium_expert": "Medium-Expert"}
+BODIES = {"halfcheetah": "HalfCheetah", "hopper": "Hopper", "walker2d": "Walker"}
+"""Levels and environments of trajectories, as Primal-Attention's tables call them."""
+TRAJECTORIES = ("d4rl", "minari")
 PATH_X = 128
 WHOLE = {"listops": 96_000, "pathfinder": 160_000}
 """Sequences to train on where nothing else is said."""
@@ -32,10 +36,11 @@ GPT2_SIZES = {"24 × 1024": "medium", "36 × 1280": "large"}
 class SequenceRun:
     """A run as the tables have it.
 
-    ``tasks``: kind of table (``series``, ``lra``, ``sentences``) → the paper's row; none for a language model.
-    ``data``: the data set's name in recipes. ``model``: see :func:`paper_model`. ``facts``: what was run, each in a
-    few words: ``name``, then those of ``length``, ``vocabulary``, ``context`` and ``training`` (if fewer than usual)
-    that there are, ``size``, ``pursuit`` (of RPC-Attention), ``epochs``, ``device``.
+    ``tasks``: kind of table (``series``, ``lra``, ``sentences``, ``control``, ``control_costs``) → the paper's row;
+    none for a language model. ``data``: the data set's name in recipes. ``model``: see :func:`paper_model`. ``facts``:
+    what was run, each in a few words: ``name``, then those of ``length``, ``vocabulary``, ``context`` and ``training``
+    (if fewer than usual) that there are, ``size``, ``experts``, ``pursuit`` (of RPC-Attention), ``epochs``,
+    ``device``.
     """
 
     data: str
@@ -63,6 +68,7 @@ def sequence_run(run: Run) -> SequenceRun:
         "name": _name(data),
         **_lengths(data),
         "size": size,
+        **_experts(model.get("experts")),
         **_pursuit(recipe["attention"], model["depth"]),
         "epochs": f"{epochs} epoch{'s' if epochs > 1 else ''}",
         "device": str(run.manifest.get("device")),
@@ -93,6 +99,10 @@ def paper_model(attention: Mapping[str, Any], depth: int, size: str = "") -> str
     return f"tssa {GPT2_SIZES[size]}" if first == "tssa" and size in GPT2_SIZES else first
 
 
+def _experts(experts: Mapping[str, Any] | None) -> dict[str, str]:
+    return {"experts": f"{experts['count']} experts, {experts['top']} a token"} if experts else {}
+
+
 def _pursuit(attention: Mapping[str, Any], depth: int) -> dict[str, str]:
     iterations = [one.options["iterations"] for one in Attention(**attention).per_layer(depth) if one.name == "rpc"]
     told = " or ".join(map(str, dict.fromkeys(iterations)))
@@ -100,6 +110,8 @@ def _pursuit(attention: Mapping[str, Any], depth: int) -> dict[str, str]:
 
 
 def _name(data: Mapping[str, Any]) -> str:
+    if data["name"] in TRAJECTORIES:
+        return " ".join(str(data[key]) for key in ("environment", "level") if data.get(key))
     if data["name"] == "text":
         return f"text {Path(data.get('path') or data.get('train') or '').stem}".strip()
     return str(data["set"] if data["name"] == "uea" else data["name"])
@@ -109,6 +121,9 @@ def _tasks(data: Mapping[str, Any]) -> dict[str, str]:
     name = data["name"]
     if name == "uea":
         return {"series": data["set"]}
+    if name in TRAJECTORIES:
+        body, level = BODIES.get(data.get("environment") or ""), LEVELS.get(data.get("level") or "")
+        return {"control": f"{level} {body}", "control_costs": level} if body and level else {}
     tasks = {"lra": LRA[name]} if name in LRA else {}
     if name == "pathfinder" and data["size"] == PATH_X:
         tasks = {"lra": "Path-X"}
@@ -118,6 +133,8 @@ def _tasks(data: Mapping[str, Any]) -> dict[str, str]:
 def _lengths(data: Mapping[str, Any]) -> dict[str, str]:
     """How long the sequences are, in what, and how many to train on where they are fewer than usual."""
     name, facts = data["name"], dict[str, str]()
+    if name in TRAJECTORIES:
+        return {"context": f"context {data['context']}"}
     vocabulary = Path(data.get("vocabulary_from") or data.get("vocabulary") or "bytes").name
     if name == "listops":
         facts["length"] = f"up to {data['max_length']:,} tokens"

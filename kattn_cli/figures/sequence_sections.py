@@ -23,6 +23,7 @@ METRICS = {
     "perplexity": ("perplexity", 2),
     "swapped_perplexity": ("swapped", 2),
     "loss": ("loss (nats)", 3),
+    "reward": ("normalised score", 1),
 }
 """What a column is headed, and how many decimals its numbers have."""
 

@@ -18,8 +18,8 @@ from kattn_cli.papers.published import PaperName, Published, numbers
 from kattn_cli.results import Run
 
 KEY = ["table", "row", "metric", "setting", "share"]
-GRID = "table9"
-"""Primal-Attention's table of η and s, whose rows are ours with both."""
+GRIDS = {"table9", "table10"}
+"""Primal-Attention's tables of η and s, and of s, whose rows are ours with these."""
 
 
 def sequence_tables(runs: Sequence[Run], paper: PaperName, only: Collection[str] = ()) -> pd.DataFrame:
@@ -68,7 +68,7 @@ def _rows_of(part: Part, values: pd.DataFrame, models: Mapping[str, str], places
         chosen = chosen.assign(row=chosen["row"].map(part.rows)).dropna(subset="row")
     if part.compared:
         chosen = _of_an_ablation(part, chosen, models)
-    if GRID in part.tables:
+    if GRIDS & {*part.tables}:
         told = [places[label] for label in chosen["label"]]
         for key in ("row", "setting"):
             chosen = chosen.assign(**{key: [f"{one} {at}" for one, at in zip(chosen[key], told, strict=True)]})
@@ -85,7 +85,7 @@ def _of_an_ablation(part: Part, chosen: pd.DataFrame, models: Mapping[str, str])
 def _placed(part: Part, chosen: pd.DataFrame, printed: Published) -> pd.DataFrame:
     """With the paper's ``table`` of each number; of a grid, what the paper has alone."""
     tables = tables_of(part.tables, printed)
-    other = "" if GRID in part.tables else part.tables[0]
+    other = "" if GRIDS & {*part.tables} else part.tables[0]
     places = zip(chosen["row"], chosen["metric"], strict=True)
     placed = chosen.assign(table=[tables.get(place, other) for place in places])
     return placed[placed["table"] != ""]

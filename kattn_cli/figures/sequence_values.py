@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from kattn_cli.figures.frames import clean_rows, frame
+from kattn_cli.figures.rollout_values import asked_for, greatest_asked
 from kattn_cli.figures.sequence_runs import CORPORA, SequenceRun, sequence_run
 from kattn_cli.figures.training_costs import training_costs
 from kattn_cli.results import Run
@@ -23,13 +24,15 @@ def sequence_values(runs: Sequence[Run]) -> pd.DataFrame:
     """One row for each number, label and seed, with the columns :data:`COLUMNS`.
 
     ``kind``: ``series``, ``lra``, ``sentences``, ``language`` (perplexity of the run's own corpus; ``row`` is the
-    split) or ``zero_shot`` (loss on each corpus, its own too). ``share``: of swapped words. ``setting``: what was run.
-    Only what has the same ``pair`` can be compared: times and memory of one device, texts of as many tokens.
+    split), ``zero_shot`` (loss on each corpus, its own too), ``control`` (normalised scores) or ``control_costs``.
+    ``share``: of swapped words. ``setting``: what was run. Only what has the same ``pair`` can be compared: times and
+    memory of one device, texts of as many tokens.
     """
     described = {str(run.folder): sequence_run(run) for run in runs}
     told = perplexities(runs)
     settings = {str(one["folder"]): _setting(described, one) for _, one in _clean_test(told).iterrows()}
-    rows = [*_accuracies(runs, described), *_language(told, described), *_costs(runs, described, settings)]
+    rows = [*_accuracies(runs, described), *_rewards(runs, described), *_language(told, described)]
+    rows += _costs(runs, described, settings)
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -99,6 +102,17 @@ def _accuracies(runs: Sequence[Run], described: Described) -> Numbers:
                 yield _number(one, kind, row, metric, run.setting(), value=one["top1"])
 
 
+def _rewards(runs: Sequence[Run], described: Described) -> Numbers:
+    """The mean over episodes that were asked for the greatest return, as D4RL normalises it."""
+    acted = asked_for(runs)
+    if acted.empty:
+        return
+    for folder, episodes in greatest_asked(acted).groupby("folder", sort=False):
+        run, one = described[str(folder)], episodes.iloc[-1]
+        if row := run.tasks.get("control"):
+            yield _number(one, "control", row, "reward", run.setting(), value=episodes["normalised_score"].mean())
+
+
 def _language(told: pd.DataFrame, described: Described) -> Numbers:
     for _, one in told.iterrows():
         tokens, clean = str(one["tokens"]), one["swap_share"] == 0
@@ -126,5 +140,5 @@ def _costs(runs: Sequence[Run], described: Described, settings: Mapping[str, str
                 if value == value:
                     yield _number(one, kind, row, metric, setting, value=value, pair=run.facts["device"])
             best = of.rows[of.rows["epoch"] == of.manifest.get("best_epoch")]
-            if len(best):
+            if len(best) and "top1" in best:
                 yield _number(one, kind, row, "train_top1", setting, value=best["top1"].iloc[-1])

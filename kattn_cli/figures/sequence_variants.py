@@ -34,9 +34,15 @@ def variant(run: Run, model: str) -> str:
 
 
 def grid_place(run: Run, model: str) -> str:
-    """``s=30 eta=0.1`` of a run of Primal. (Table 9); nothing of others, or where the recipe does not say."""
-    options = _options(run)[0] if model == "primal" else {}
-    return f"s={options['s']} eta={options['eta']:g}" if {"s", "eta"} <= options.keys() else ""
+    """``s=30 eta=0.1`` of a run of Primal. (Table 9), ``s=32`` of Primal.+DT (Table 10).
+
+    Nothing of others, or where the recipe does not say.
+    """
+    options = _options(run)[0] if model in PRIMAL else {}
+    if model == "primal" and {"s", "eta"} <= options.keys():
+        return f"s={options['s']} eta={options['eta']:g}"
+    acts = model == "primal_plus" and run.recipe["model"]["name"] == "decision_transformer"
+    return f"s={options['s']}" if acts and "s" in options else ""
 
 
 def _options(run: Run) -> tuple[dict[str, Any], bool]:

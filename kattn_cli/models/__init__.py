@@ -8,8 +8,10 @@ from typing import Any
 from torch import nn
 
 from kattn_cli.models.classifier import Backbone, Classifier
-from kattn_cli.models.layers import Layers, attention_layers, sequence_layers
+from kattn_cli.models.decision_transformer import build_decision_transformer
+from kattn_cli.models.layers import Layers, attention_layers, sequence_layers, trajectory_layers
 from kattn_cli.models.model import AttentionModel, auxiliary_loss
+from kattn_cli.models.segmentation_model import build_segmenter
 from kattn_cli.models.sequence import CausalDecoder, DecodingClassifier, SequenceEncoder
 from kattn_cli.models.sequence_model import LanguageModel, SequenceClassifier
 from kattn_cli.models.tost import TokenStatisticsTransformer
@@ -26,10 +28,13 @@ __all__ = [
     "SequenceClassifier",
     "attention_layers",
     "auxiliary_loss",
+    "build_decision_transformer",
     "build_language_model",
     "build_model",
+    "build_segmenter",
     "build_sequence_classifier",
     "sequence_layers",
+    "trajectory_layers",
 ]
 
 

@@ -1,4 +1,4 @@
-"""Transformer blocks for any mechanism: pre-norm, with an MLP or ISTA, and XCiT's class-attention block.
+"""Transformer blocks for any mechanism: pre-norm, with any feed-forward, and XCiT's class-attention block.
 
 Parameters are named as in timm's vision transformer. Shapes: ``(B, N, C)`` everywhere.
 """
@@ -39,6 +39,8 @@ class Block(nn.Module):
 
     Args:
         attn: the mechanism, ``attn(x)`` or ``attn(x, mask)``.
+        feed_forward: a module in the MLP's place, if not one of those that have a name; one that ``takes_mask`` is
+            given the mask, too.
         mlp_ratio: hidden width of the MLP over ``dim``; ISTA has none.
         layer_scale: where LayerScale's γ start, or None for no LayerScale.
         dropout: probability that an entry of what a branch adds is set to 0.
@@ -50,7 +52,7 @@ class Block(nn.Module):
         dim: int,
         attn: nn.Module,
         *,
-        feed_forward: FeedForward = "mlp",
+        feed_forward: FeedForward | nn.Module = "mlp",
         mlp_ratio: float = 4.0,
         layer_scale: float | None = None,
         dropout: float = 0.0,
@@ -63,15 +65,17 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.drop_path1 = DropPath(drop_path)
         self.norm2 = nn.LayerNorm(dim, eps=NORM_EPS)
-        self.residual = feed_forward == "mlp"
-        self.mlp = Mlp(dim, int(dim * mlp_ratio)) if self.residual else Ista(dim)
+        self.residual = feed_forward != "ista"
+        if isinstance(feed_forward, str):
+            feed_forward = Mlp(dim, int(dim * mlp_ratio)) if self.residual else Ista(dim)
+        self.mlp = feed_forward
         self.ls2 = _layer_scale(dim, layer_scale if self.residual else None)
         self.drop_path2 = DropPath(drop_path)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         z = self.norm1(x)
-        return self._feed_forward(x, self.attn(z) if mask is None else self.attn(z, mask))
+        return self._feed_forward(x, self.attn(z) if mask is None else self.attn(z, mask), mask)
 
     def decode(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Outputs for the next tokens ``(B, n, C)``, and the state to give back with those that follow.
@@ -83,9 +87,11 @@ class Block(nn.Module):
         mixed, state = attn.decode(self.norm1(x), state)
         return self._feed_forward(x, mixed), state
 
-    def _feed_forward(self, x: Tensor, mixed: Tensor) -> Tensor:
+    def _feed_forward(self, x: Tensor, mixed: Tensor, mask: Tensor | None = None) -> Tensor:
         x = x + self.drop_path1(self.ls1(self.dropout(mixed)))
-        fed = self.mlp(self.norm2(x))
+        masked = mask is not None and getattr(self.mlp, "takes_mask", False)
+        z = self.norm2(x)
+        fed = self.mlp(z, mask) if masked else self.mlp(z)
         return x + self.drop_path2(self.ls2(self.dropout(fed))) if self.residual else fed
 
 

@@ -10,7 +10,10 @@ from torch import nn
 from kattn_cli.attention.options import build_attention
 from kattn_cli.models.vit import build_timm, heads_of, sequence_length
 from kattn_cli.recipe import Mechanism
-from kattn_cli.recipe_model import Decoder, Encoder, ImageModel, TimmModel, Tost
+from kattn_cli.recipe_model import DecisionTransformer, Decoder, Encoder, ImageModel, Segmenter, TimmModel, Tost
+
+TOKENS_A_STEP = 3
+"""Return to go, state and action."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Layers:
         return build_attention(mechanism.name, mechanism.options, **sizes, causal=self.causal)
 
 
-def attention_layers(model: ImageModel, image_size: int) -> Layers:
+def attention_layers(model: ImageModel | Segmenter, image_size: int) -> Layers:
     """The layers of ``model`` for images of ``image_size × image_size`` pixels.
 
     Raises:
@@ -46,9 +49,16 @@ def attention_layers(model: ImageModel, image_size: int) -> Layers:
     patches = (image_size // model.patch_size) ** 2
     if isinstance(model, Tost):
         return Layers(model.depth, model.dim, model.heads, patches)
+    if isinstance(model, Segmenter):
+        return Layers(model.depth, model.dim, model.heads, patches + 1)
     return Layers(model.depth, model.dim, model.heads, patches + (model.pool == "token"), model.causal)
 
 
 def sequence_layers(model: Encoder | Decoder, seq_len: int) -> Layers:
     """The layers of ``model`` for sequences of up to ``seq_len``; those of a decoder are causal."""
     return Layers(model.depth, model.dim, model.heads, seq_len, causal=isinstance(model, Decoder))
+
+
+def trajectory_layers(model: DecisionTransformer, context: int) -> Layers:
+    """The layers of ``model`` for windows of ``context`` steps, each of which is three tokens."""
+    return Layers(model.depth, model.dim, model.heads, TOKENS_A_STEP * context, causal=True)

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from kattn_cli.models.experts import SparseExperts
+
 
 class AttentionModel(nn.Module):
     """A model with a ``backbone`` that has ``blocks``, each with its mechanism as ``attn``."""
@@ -22,6 +24,10 @@ class AttentionModel(nn.Module):
     def mechanisms(self) -> list[nn.Module]:
         """The attention module of each layer."""
         return [block.get_submodule("attn") for block in self.backbone.blocks]
+
+    def experts(self) -> list[SparseExperts]:
+        """The mixture of each layer; none of a model without."""
+        return [module for module in self.modules() if isinstance(module, SparseExperts)]
 
     def set_grad_checkpointing(self, enabled: bool) -> None:
         """Trade time for memory: keep only what enters each block, and compute the rest again for the backward pass.
@@ -47,7 +53,7 @@ class AttentionModel(nn.Module):
 
 
 def auxiliary_loss(model: AttentionModel) -> Tensor:
-    """The terms that mechanisms add to the loss, joined over layers as each kind asks; 0 where none does."""
+    """What mechanisms and experts add to the loss, joined over layers as each kind asks; 0 where none does."""
     total = torch.zeros((), device=model.device)
     for reduction, terms in _auxiliary_terms(model):
         joined = torch.stack(terms)
@@ -56,8 +62,9 @@ def auxiliary_loss(model: AttentionModel) -> Tensor:
 
 
 def _auxiliary_terms(model: AttentionModel) -> Iterator[tuple[str, list[Tensor]]]:
-    with_term: list[Any] = [module for module in model.mechanisms() if hasattr(module, "auxiliary_loss")]
+    own = [module for module in model.mechanisms() if hasattr(module, "auxiliary_loss")]
+    with_term: list[Any] = [*own, *model.experts()]
     reductions = [getattr(module, "layer_reduction", "sum") for module in with_term]
     for reduction in sorted(set(reductions)):
         chosen = zip(with_term, reductions, strict=True)
-        yield reduction, [module.auxiliary_loss() for module, own in chosen if own == reduction]
+        yield reduction, [module.auxiliary_loss() for module, its in chosen if its == reduction]

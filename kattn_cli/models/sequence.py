@@ -2,30 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from kattn_cli.attention.mechanism import refuse_longer
-from kattn_cli.models.blocks import NORM_EPS, Block
+from kattn_cli.models.blocks import NORM_EPS, Block, FeedForward
+from kattn_cli.models.experts import SparseExperts
+from kattn_cli.models.recomputed import checkpointed
 
 DecoderState = tuple[int, list[Any]]
 """How many tokens were fed so far, and the state of each layer's mechanism."""
 
 
-class _Stack(nn.Module):
-    """Blocks and a norm, which encoder and decoder have in common."""
+class Stack(nn.Module):
+    """Blocks and a norm, which encoder and decoder have in common.
+
+    ``experts``: the options of :class:`~kattn_cli.models.experts.SparseExperts` in the place of every block's MLP, each
+    expert as wide as that would be; None for MLPs.
+    """
 
     def __init__(
-        self, mechanisms: Sequence[nn.Module], dim: int, mlp_ratio: float, dropout: float, drop_path: float
+        self,
+        mechanisms: Sequence[nn.Module],
+        dim: int,
+        mlp_ratio: float,
+        dropout: float,
+        drop_path: float,
+        experts: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         self.dropout = nn.Dropout(dropout)
+
+        def fed() -> FeedForward | nn.Module:
+            return "mlp" if experts is None else SparseExperts(dim, int(dim * mlp_ratio), **experts)
+
         self.blocks = nn.ModuleList(
-            Block(dim, attn, mlp_ratio=mlp_ratio, dropout=dropout, drop_path=drop_path) for attn in mechanisms
+            Block(dim, attn, feed_forward=fed(), mlp_ratio=mlp_ratio, dropout=dropout, drop_path=drop_path)
+            for attn in mechanisms
         )
         self.norm = nn.LayerNorm(dim, eps=NORM_EPS)
         self.grad_checkpointing = False
@@ -38,11 +54,11 @@ class _Stack(nn.Module):
         """Embedded tokens ``(B, N, dim)`` through blocks and norm."""
         x = self.dropout(x)
         for block in self.blocks:
-            x = checkpoint(block, x, mask, use_reentrant=False) if self.grad_checkpointing else block(x, mask)
+            x = checkpointed(block, x, mask) if self.grad_checkpointing else block(x, mask)
         return self.norm(x)
 
 
-class SequenceEncoder(_Stack):
+class SequenceEncoder(Stack):
     """``(B, N, …)`` inputs to ``(B, classes)`` logits: blocks, a norm, the mean over the tokens, a linear head.
 
     Args:
@@ -68,8 +84,9 @@ class SequenceEncoder(_Stack):
         dropout: float = 0.0,
         drop_path: float = 0.0,
         pairs: bool = False,
+        experts: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(mechanisms, dim, mlp_ratio, dropout, drop_path)
+        super().__init__(mechanisms, dim, mlp_ratio, dropout, drop_path, experts)
         self.embed = embed
         if position == "learned":
             self.position = nn.Parameter(nn.init.normal_(torch.empty(seq_len, dim), std=0.02))
@@ -104,7 +121,7 @@ class SequenceEncoder(_Stack):
         return x.masked_fill(~mask[..., None], 0).sum(1) / tokens
 
 
-class _Decoder(_Stack):
+class _Decoder(Stack):
     """Tokens and their places, and causal blocks."""
 
     def __init__(
@@ -117,8 +134,9 @@ class _Decoder(_Stack):
         mlp_ratio: float = 4.0,
         dropout: float = 0.0,
         drop_path: float = 0.0,
+        experts: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(mechanisms, dim, mlp_ratio, dropout, drop_path)
+        super().__init__(mechanisms, dim, mlp_ratio, dropout, drop_path, experts)
         self.embed = nn.Embedding(vocabulary, dim)
         self.position = nn.Parameter(torch.empty(seq_len, dim))
         for weight in (self.embed.weight, self.position):

@@ -1,22 +1,25 @@
-"""The architecture that ToST takes over from XCiT: a convolutional stem, blocks, and class attention at the end.
+"""The architecture that ToST and FAN take over from XCiT: a convolutional stem, blocks, class attention at the end.
 
 Sources: "Token Statistics Transformer", §3.2, Appendix C.2 and Table 5; "XCiT: Cross-Covariance Image
-Transformers", whose local patch interaction ToST leaves out.
+Transformers", whose local patch interaction ToST leaves out; "Understanding the Robustness in Vision Transformers"
+(FAN), whose blocks have channel attention in the place of the MLP.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Literal
 
 import torch
 from timm.layers import trunc_normal_
 from timm.models.xcit import PositionalEncodingFourier, conv3x3
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from kattn_cli.attention.class_attention import ClassAttention
 from kattn_cli.models.blocks import NORM_EPS, Block, ClassBlock, FeedForward
+from kattn_cli.models.channel_attention import ChannelAttention
+from kattn_cli.models.recomputed import checkpointed
 
 
 class TokenStatisticsTransformer(nn.Module):
@@ -28,7 +31,7 @@ class TokenStatisticsTransformer(nn.Module):
     Args:
         mechanisms: the attention of each block, which is also the depth.
         patch_size: a power of two.
-        heads: of the class attention.
+        heads: of the class attention, and of the channel attention.
         drop_path: the same in every block, as in XCiT.
     """
 
@@ -46,15 +49,19 @@ class TokenStatisticsTransformer(nn.Module):
         class_depth: int,
         layer_scale: float,
         drop_path: float,
-        feed_forward: FeedForward,
+        feed_forward: FeedForward | Literal["channel"],
     ) -> None:
         super().__init__()
         self.patch_embed = conv_stem(channels, dim, patch_size)
         self.pos_embed = PositionalEncodingFourier(dim=dim)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
         sizes = {"mlp_ratio": mlp_ratio, "layer_scale": layer_scale}
+
+        def fed() -> FeedForward | nn.Module:
+            return ChannelAttention(dim, heads, int(dim * mlp_ratio)) if feed_forward == "channel" else feed_forward
+
         self.blocks = nn.ModuleList(
-            Block(dim, attn, feed_forward=feed_forward, drop_path=drop_path, **sizes) for attn in mechanisms
+            Block(dim, attn, feed_forward=fed(), drop_path=drop_path, **sizes) for attn in mechanisms
         )
         seq_len = (image_size // patch_size) ** 2 + 1
         self.cls_blocks = nn.ModuleList(
@@ -81,7 +88,7 @@ class TokenStatisticsTransformer(nn.Module):
         self.grad_checkpointing = enable
 
     def _run(self, block: nn.Module, x: Tensor) -> Tensor:
-        return checkpoint(block, x, use_reentrant=False) if self.grad_checkpointing else block(x)
+        return checkpointed(block, x) if self.grad_checkpointing else block(x)
 
 
 def conv_stem(channels: int, dim: int, patch_size: int) -> nn.Sequential:

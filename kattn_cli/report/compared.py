@@ -79,12 +79,17 @@ def _own(label: str) -> str:
 
 
 def main_quantities(group: Group) -> list[str]:
-    """What mechanisms are compared by: clean, under the main attack, corruption, perplexity clean and most swapped."""
+    """What mechanisms are compared by: clean, under the main attack, corruption, perplexity clean and most swapped.
+
+    Of segmenters mean IoU, clean and corrupted; of what acts its score, or else its first return.
+    """
     quantities = list(group.measured)
     perplexity = [one for one in quantities if one.startswith("perplexity") and " of " not in one]
     clean = [one for one in quantities if one == "clean"] or [one for one in quantities if one.startswith("clean")][-1:]
     corrupted = [one for one in quantities if one.startswith("mean error")]
-    chosen = {*clean, *_attacked(group, quantities), *corrupted, *perplexity[:1], *perplexity[-1:]}
+    others = [one for one in quantities if one.startswith("mean IoU")]
+    acted = [one for one in quantities if one == "normalised score" or one.startswith("return")][:1]
+    chosen = {*clean, *_attacked(group, quantities), *corrupted, *perplexity[:1], *perplexity[-1:], *others, *acted}
     return [one for one in quantities if one in chosen]
 
 

@@ -15,7 +15,7 @@ from kattn_cli.report.numbers import listed, short
 from kattn_cli.report.page import Block, Part, Table
 from kattn_cli.results import Run, whole_rows
 
-SPEEDS = ("images_per_second", "sequences_per_second", "tokens_per_second")
+SPEEDS = ("images_per_second", "sequences_per_second", "tokens_per_second", "windows_per_second")
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,24 @@ import pandas as pd
 PERPLEXITY = "perplexity"
 LOWER_IS_BETTER = (PERPLEXITY, "mean error")
 """What such quantities' names begin with."""
+KINDS = {
+    "mean error": "mean error in %",
+    PERPLEXITY: PERPLEXITY,
+    "mean IoU": "mean IoU in %",
+    "normalised score": "normalised score",
+    "return": "return",
+}
+"""By what their names begin with; all others are accuracies."""
 
 
 def lower_is_better(quantity: str) -> bool:
     """Of quantities of a comparison."""
     return quantity.startswith(LOWER_IS_BETTER)
+
+
+def kind(quantity: str) -> str:
+    """What a quantity of a comparison is one of, with its unit: ``mean IoU, corrupted`` of ``mean IoU in %``."""
+    return next((told for begin, told in KINDS.items() if quantity.startswith(begin)), "top-1 in %")
 
 
 def digits(quantity: str) -> int:

@@ -12,9 +12,9 @@ from kattn_cli.figures.paper_sections import with_interval
 from kattn_cli.report.compared import Comparison, as_frame
 from kattn_cli.report.groups import Group
 from kattn_cli.report.numbers import (
-    PERPLEXITY,
     digits,
     interval,
+    kind,
     listed,
     lower_is_better,
     p_value,
@@ -71,12 +71,10 @@ def clear_best(values: Mapping[str, Mapping[int, float]], quantity: str, test: T
 
 
 def _measured(quantities: Sequence[str]) -> str:
-    perplexity = [one for one in quantities if one.startswith(PERPLEXITY)]
-    errors = [one for one in quantities if one.startswith("mean error")]
-    told = ["top-1 in %"] if len(perplexity) + len(errors) < len(quantities) else []
-    lower = [("mean error in %", errors), ("perplexity", perplexity)]
-    told += [f"{what} (the lower the better)" for what, there in lower if there]
-    return f"{listed(told)} on the test set"
+    kinds = dict.fromkeys(kind(one) for one in quantities)
+    told = [f"{what} (the lower the better)" if lower_is_better(what) else what for what in kinds]
+    where = "in new episodes" if {"return", "normalised score"} & {*told} else "on the test set"
+    return f"{listed(told)} {where}"
 
 
 def _bold(any_bold: bool, test: TestName) -> str:

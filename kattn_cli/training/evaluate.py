@@ -28,6 +28,11 @@ class Evaluation:
     top5: float
     ece: float
 
+    @property
+    def measures(self) -> dict[str, float]:
+        """Of an epoch's row besides the losses."""
+        return {"top1": self.top1, "top5": self.top5}
+
 
 def topk_correct(logits: Tensor, labels: Tensor, k: int) -> Tensor:
     """Per image, whether the label is among the ``k`` highest logits; ``(B,)`` bool."""

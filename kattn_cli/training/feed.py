@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
 
-from torch import Tensor
+import torch
 
-from kattn_cli.data import FileSplit, ImageData, LoadedData, MemorySplit, SequenceSplit, TokenSplit
+from kattn_cli.data import FileSplit, ImageData, LoadedData, MaskSplit, MemorySplit, SequenceSplit, TokenSplit
 from kattn_cli.data.images import as_pixels
+from kattn_cli.data.segmentation.views import RandomView
+from kattn_cli.data.trajectories import TrajectorySplit
 from kattn_cli.data.workers import Transform
 from kattn_cli.recipe_train import Train
 from kattn_cli.training.augment import Augment, after_decoding, in_memory
@@ -17,11 +20,12 @@ from kattn_cli.training.plan import Plan, Shard
 from kattn_cli.training.seed import Stream, derived_seed
 from kattn_cli.training.transforms import train_transform
 
-Dealt = tuple[Shard, Any, Tensor]
+Dealt = tuple[Shard, Any, Any]
 """A shard, what the model is given, and what it should say.
 
 Images ``(B, channels, height, width)``, float32 in [0, 1], or padded sequences, and labels ``(B,)``; of text, tokens
-and those that follow, ``(B, N)`` each.
+and those that follow, ``(B, N)`` each; of images with masks, labels ``(B, height, width)``; of trajectories, windows
+and the actions in them.
 """
 
 
@@ -36,16 +40,17 @@ class Feed(Protocol):
 
 
 class MemoryFeed:
-    """Images or sequences that lie on the device."""
+    """Images, sequences or trajectories that lie on the device."""
 
-    def __init__(self, split: MemorySplit | SequenceSplit, augment: Augment | None = None) -> None:
+    def __init__(self, split: MemorySplit | SequenceSplit | TrajectorySplit, augment: Augment | None = None) -> None:
         self.split: Any = split
+        self.device = (split.starts if isinstance(split, TrajectorySplit) else split.labels).device
         self.augment: Any = augment or _as_it_is
 
     def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
         """See :class:`Feed`."""
         for shards in batches:
-            yield [(shard, *self.split.take(shard.indices.to(self.split.labels.device))) for shard in shards]
+            yield [(shard, *self.split.take(shard.indices.to(self.device))) for shard in shards]
 
 
 class TextFeed:
@@ -67,10 +72,13 @@ class TextFeed:
 
 
 class FileFeed:
-    """Images decoded, cropped and augmented one by one in worker processes, ahead of the training."""
+    """Images, with masks or without, decoded, cropped and augmented one by one in worker processes, ahead of use."""
 
-    def __init__(self, split: FileSplit, plan: Plan, augment: Augment, transform: Transform) -> None:
-        self.split, self.plan, self.transform = split, plan, transform
+    def __init__(
+        self, split: FileSplit | MaskSplit, plan: Plan, augment: Augment, transform: Transform | RandomView
+    ) -> None:
+        self.split: Any = split
+        self.plan, self.transform = plan, transform
         self.augment: Any = augment
 
     def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
@@ -84,17 +92,37 @@ class FileFeed:
         return list(zip(shard.indices.tolist(), self.plan.image_seeds(shard), strict=True))
 
 
+@dataclass(frozen=True)
+class SyntheticSplit:
+    """One batch of ``count`` samples on the device of training."""
+
+    inputs: Any
+    targets: Any
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def to(self, device: torch.device) -> SyntheticSplit:
+        """Itself."""
+        return self
+
+    def first(self, count: int) -> tuple[Any, Any]:
+        """So many of its inputs and targets; those that are no tensors only whole."""
+        return (self.inputs, self.targets) if count == self.count else (self.inputs[:count], self.targets[:count])
+
+
 class SyntheticFeed:
     """The same batch again and again, as it is: what a training costs when data cost nothing."""
 
-    def __init__(self, images: Tensor, labels: Tensor) -> None:
-        self.images, self.labels = images, labels
+    def __init__(self, split: SyntheticSplit) -> None:
+        self.split = split
         self.augment: Any = _as_it_is
 
     def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
-        """See :class:`Feed`; a shard has the first of the images, as many as it asks for."""
+        """See :class:`Feed`; a shard has the first of the samples, as many as it asks for."""
         for shards in batches:
-            yield [(one, self.images[: len(one.indices)], self.labels[: len(one.indices)]) for one in shards]
+            yield [(one, *self.split.first(len(one.indices))) for one in shards]
 
 
 def _as_it_is(inputs: Any) -> Any:
@@ -103,10 +131,14 @@ def _as_it_is(inputs: Any) -> Any:
 
 def build_feed(data: LoadedData, split: Any, plan: Plan, settings: Train) -> Feed:
     """The feed of ``split``, ``data``'s training split on the device of training."""
+    if isinstance(split, SyntheticSplit):
+        return SyntheticFeed(split)
     if isinstance(split, TokenSplit):
         return TextFeed(split, plan)
-    if isinstance(split, SequenceSplit):
+    if isinstance(split, SequenceSplit | TrajectorySplit):
         return MemoryFeed(split)
+    if isinstance(split, MaskSplit):
+        return FileFeed(split, plan, _as_it_is, RandomView(split.image_size, settings.flip))
     assert isinstance(data, ImageData)
     if isinstance(split, MemorySplit):
         return MemoryFeed(split, in_memory(settings, data.mean, data.std))

@@ -10,25 +10,23 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from timm.utils import ModelEmaV3
 from torch import Tensor
 
 from kattn_cli.analysis.memory import MIB, peak_memory
 from kattn_cli.analysis.summary import ADAMW_MOMENTS
-from kattn_cli.data import LoadedData
+from kattn_cli.data import ImageData, LoadedData
 from kattn_cli.errors import TrainingError
 from kattn_cli.models import AttentionModel, auxiliary_loss
 from kattn_cli.recipe_train import Train
 from kattn_cli.training.checkpoint import kept_name
 from kattn_cli.training.compiled import compiled
 from kattn_cli.training.distributed import World
-from kattn_cli.training.evaluate import Evaluation, topk_correct
-from kattn_cli.training.evaluation import evaluator, in_order_of_merit
 from kattn_cli.training.feed import Dealt, build_feed
 from kattn_cli.training.interrupt import Interruption, catch_interruption
 from kattn_cli.training.mix import Mix
 from kattn_cli.training.nonfinite import CHECK_EVERY, NonFinite
+from kattn_cli.training.objectives import Checked, objective_of
 from kattn_cli.training.optim import build_optimizer, learning_rate, set_learning_rate
 from kattn_cli.training.plan import Plan
 from kattn_cli.training.precision import autocast, grad_scaler
@@ -42,11 +40,11 @@ class Progress:
 
     step: int = 0
     seconds: float = 0.0
-    best_top1: float = -1.0
     best_loss: float = math.inf
+    best_measures: dict[str, float] = field(default_factory=dict)
     best_epoch: int = 0
     skipped: int = 0
-    sums: list[float] = field(default_factory=lambda: [0.0] * 5)
+    sums: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,7 @@ class Update:
     epoch: int
     loss: Tensor
     lr: float
-    validation: Evaluation | None
+    validation: Checked | None
     samples_per_second: float
 
 
@@ -102,8 +100,9 @@ class Trainer:
         self.validation = data.splits["validation"].to(device)
         self.plan = Plan(len(train_split), settings, seed, self.world.rank, self.world.size)
         self.feed = build_feed(data, train_split, self.plan, settings)
-        self.evaluate, self.merit = evaluator(data), in_order_of_merit(data)
-        self.mix = Mix(settings, data.classes) if settings.mixup or settings.cutmix else None
+        self.objective = objective_of(data)
+        mixes = settings.mixup or settings.cutmix
+        self.mix = Mix(settings, data.classes) if mixes and isinstance(data, ImageData) else None
         model.set_grad_checkpointing(settings.grad_checkpointing)
         self.ema = ModelEmaV3(model, decay=settings.ema) if settings.ema else None
         self.parallel = parallelise(model, settings.parallel, self.world, device)
@@ -122,8 +121,9 @@ class Trainer:
         self._device = device
         self._nonfinite = NonFinite(device)
         self._saved_step: int | None = None
-        self._sums = torch.zeros(5, dtype=torch.float64, device=device)  # loss, auxiliary, top-1, top-5, targets
-        self._validation: Evaluation | None = None
+        self._sums = torch.zeros(3 + self.objective.kept, dtype=torch.float64, device=device)
+        """Of the epoch: what is told, loss and auxiliary loss times that, and the objective's own."""
+        self._validation: Checked | None = None
 
     def state(self) -> dict[str, Any]:
         """All that :meth:`restore` needs to go on from here, in any number of processes."""
@@ -160,7 +160,10 @@ class Trainer:
             self.scaler.load_state_dict(scaler)
         if self.ema:
             self.ema.module.load_state_dict(state.get("ema") or state["model"])
-        self.progress = Progress(**state["progress"])
+        try:
+            self.progress = Progress(**state["progress"])
+        except TypeError:
+            raise TrainingError("the state is an earlier version's; without --resume a new run begins") from None
         self._saved_step = self.progress.step
         if self.world.main:
             self._sums.copy_(torch.tensor(self.progress.sums, dtype=torch.float64))
@@ -203,7 +206,7 @@ class Trainer:
         for shards in self.feed.shards(self.plan.batches(epoch, first)):
             lr = learning_rate(self.progress.step, self.steps_per_epoch, self.settings)
             loss = self.step(shards, lr)
-            seen += sum(len(labels) for _, _, labels in shards) * self.world.size
+            seen += sum(len(shard.indices) for shard, _, _ in shards) * self.world.size
             elapsed = time.perf_counter() - started
             self.progress.step += 1
             self.progress.seconds = before + elapsed
@@ -260,24 +263,21 @@ class Trainer:
 
     def _backward(self, dealt: Dealt, sums: Tensor) -> Tensor:
         """One shard forward and backward; adds to ``sums`` and returns the loss, auxiliary terms included, detached."""
-        shard, inputs, labels = dealt
+        shard, inputs, targets = dealt
         seed_all(self.seed, Stream.STEP, shard.draw)
         inputs = self.feed.augment(inputs)
-        labels = labels.flatten()
-        inputs, targets = self.mix(inputs, labels) if self.mix else (inputs, labels)
-        smoothing = 0.0 if self.mix else self.settings.label_smoothing
+        if self.mix:
+            inputs, targets = self.mix(inputs, targets)
         with autocast(self.settings.precision, self._device):
-            logits = self.forward(inputs).flatten(0, -2)
-            task = F.cross_entropy(logits, targets, label_smoothing=smoothing)
+            outputs = self.forward(inputs)
+            task = self.objective.loss(outputs, targets, self.settings.label_smoothing)
             auxiliary = auxiliary_loss(self.model)
         loss = task + auxiliary
         self.scaler.scale(loss * (shard.share * self.world.size)).backward()
         with torch.no_grad():
-            count = len(labels)
-            hard = targets.argmax(-1) if self.mix else labels
-            correct = [topk_correct(logits, hard, k).double().sum() for k in (1, 5)]
-            told = torch.full((), count, dtype=torch.float64, device=self._device)
-            sums += torch.stack([task.double() * count, auxiliary.double() * count, *correct, told])
+            told = self.objective.told(targets)
+            means = torch.stack([told, task.double() * told, auxiliary.double() * told])
+            sums += torch.cat((means, self.objective.sums(outputs, targets)))
         return loss.detach()
 
     def _clip(self) -> None:
@@ -337,10 +337,10 @@ class Trainer:
 
     def _finish_epoch(self, epoch: int, samples_per_second: float) -> None:
         rate = learning_rate(self.progress.step - 1, self.steps_per_epoch, self.settings)
-        loss, auxiliary, top1, top5, count = self.world.sum(self._sums.cpu()).tolist()
+        told, loss, auxiliary, *sums = self.world.sum(self._sums.cpu()).tolist()
         self._sums.zero_()
         self._require_numbers(rate)
-        if not count:
+        if not told:
             raise TrainingError(f"every step of epoch {epoch + 1} was skipped: no loss was a finite number")
         checked = self._validate()
         if not math.isfinite(checked.loss):
@@ -351,40 +351,32 @@ class Trainer:
             f"{self.unit}_per_second": round(samples_per_second, 1),
             "seconds": round(self.progress.seconds, 3),
         }
-        train_row = dict(
-            split="train",
-            loss=loss / count,
-            auxiliary_loss=auxiliary / count,
-            top1=100 * top1 / count,
-            top5=100 * top5 / count,
-            lr=rate,
-        )
-        validation_row = dict(
-            split=self.chosen_on,
-            loss=checked.loss,
-            auxiliary_loss=checked.auxiliary_loss,
-            top1=checked.top1,
-            top5=checked.top5,
-            lr=rate,
-        )
+        trained = dict(split="train", loss=loss / told, auxiliary_loss=auxiliary / told)
+        trained |= self.objective.measures(sums, told)
+        found = dict(split=self.chosen_on, loss=checked.loss, auxiliary_loss=checked.auxiliary_loss, **checked.measures)
         if self.world.main:
-            self.hooks.on_epoch([{**shared, **train_row, **timing}, {**shared, **validation_row, **timing}])
-        if self.merit(checked.top1, checked.loss) > self.merit(self.progress.best_top1, self.progress.best_loss):
-            self.progress.best_top1, self.progress.best_loss = checked.top1, checked.loss
+            self.hooks.on_epoch([{**shared, **row, "lr": rate, **timing} for row in (trained, found)])
+        if self._is_better(checked):
+            self.progress.best_loss, self.progress.best_measures = checked.loss, checked.measures
             self.progress.best_epoch = epoch + 1
             self._save("best", *self._kept(epoch + 1), "last")
         else:
             self._save(*self._kept(epoch + 1), "last")
+
+    def _is_better(self, checked: Checked) -> bool:
+        """Than the best epoch so far."""
+        best, merit = self.progress, self.objective.merit
+        return not best.best_epoch or merit(checked.loss, checked.measures) > merit(best.best_loss, best.best_measures)
 
     def _kept(self, epoch: int) -> list[str]:
         """The name to keep an epoch's weights under, where the recipe says to."""
         every = self.settings.keep_every
         return [kept_name(epoch)] if every and (epoch % every == 0 or epoch == self.settings.epochs) else []
 
-    def _validate(self) -> Evaluation:
+    def _validate(self) -> Checked:
         """Each process evaluates its part, in float32 as ``kattn eval`` does, and all know the whole."""
         model = self.ema.module if self.ema else self.model
         own = torch.arange(len(self.validation), device="cpu")[self.world.rank :: self.world.size]
         split = self.validation if self.world.size == 1 else self.validation.subset(own.to(self._device))
         with whole(self.model):
-            return self.evaluate(model, split, gather=self.world.gather)
+            return self.objective.evaluate(model, split, gather=self.world.gather)

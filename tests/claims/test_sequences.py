@@ -200,7 +200,7 @@ def test_sentences(tmp_path: Path) -> None:
                 }
                 write_rows(run.folder / "eval.csv", [row])
                 runs.append(run)
-        found = judge(runs, "at fine-tuning alone")
+        found = judge(runs, "at fine-tuning alone, is more accurate than symmetric")
         assert (found["verdict"].tolist(), found["mean"].tolist()) == ([verdict], [pytest.approx(gain + 0.02)])
         assert found["paper_number"].tolist() == pytest.approx([76.27 - 69.20])
 

@@ -303,7 +303,8 @@ def test_whole_models_are_asked_for(
     said = kattn(capfd, "complexity", *arguments, "--device", "cpu", "--results", tmp_path)
     assert said.out.splitlines() == [str(tmp_path / "models.csv"), str(tmp_path / "models.png")]
     assert asked == {
-        "what": ["quickstart/rpc"], "passes": ["forward"], "lengths": [], "batches": [4], "dtype": torch.float32,
+        "what": ["quickstart/rpc"], "overrides": [], "passes": ["forward"], "lengths": [], "batches": [4],
+        "dtype": torch.float32,
         "operators": ["slow"], "results": tmp_path, "device": torch.device("cpu"), "seconds": 0.3, "limit": 2**30,
         "resume": False,
     }  # fmt: skip

@@ -15,6 +15,7 @@ from kattn_cli.commands import model_costs
 from kattn_cli.commands.measured_models import measured_models
 from kattn_cli.commands.model_costs import measure_models
 from kattn_cli.commands.plot import plot_table
+from kattn_cli.data.sequences import Padded
 from kattn_cli.errors import KattnError, RecipeError
 
 RECIPE = """\
@@ -105,17 +106,17 @@ def test_going_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     references = [write(tmp_path, "a", "softmax"), write(tmp_path, "b", "tssa")]
     usual, calls = model_costs.measure, list[str]()
 
-    def interrupted(module: Any, *args: Any) -> Any:
+    def interrupted(module: Any, *args: Any, **options: Any) -> Any:
         calls.append(type(module).__name__)
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return usual(module, *args)
+        return usual(module, *args, **options)
 
     monkeypatch.setattr(model_costs, "measure", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(tmp_path, references)
     table = pd.read_csv(run(tmp_path, references, resume=True))
-    assert calls == ["Inference"] * 2 + ["ClassifierStep"] * 3
+    assert calls == ["Inference"] * 2 + ["TrainingStep"] * 3
     assert table["model"].tolist() == ["a", "b", "a", "b"]
 
 
@@ -144,6 +145,38 @@ def test_recipes_of_a_folder_and_their_tokens() -> None:
 
 
 @pytest.mark.parametrize(
+    ("reference", "tokens", "inputs"),
+    [
+        ("segmentation/canvases/softmax", 65, (2, 1, 64, 64)),
+        ("segmentation/ade20k/rpc_symvit_tiny", 1025, (2, 3, 512, 512)),
+        ("imagenet/rpc_fan_tiny", 196, (2, 3, 224, 224)),
+        ("lra/listops/tssa", 2000, (2, 2000)),
+    ],
+)
+def test_models_of_every_kind_without_their_data(reference: str, tokens: int, inputs: tuple[int, ...]) -> None:
+    (model,) = measured_models([reference], [])
+    sample = model.sample(2, "meta")
+    values = sample.values if isinstance(sample, Padded) else sample
+    assert (model.tokens, tuple(values.shape)) == (tokens, inputs)
+
+
+def test_a_decision_transformer_needs_no_trajectories_to_be_measured(tmp_path: Path) -> None:
+    (model,) = measured_models(["control/small/hopper/tssa"], [])
+    sample: Any = model.sample(2)
+    assert (model.tokens, sample.states.shape) == (60, (2, 20, 11))
+    table = pd.read_csv(run(tmp_path, ["control/small/hopper/tssa"]))
+    assert set(table["status"]) == {"ok"}
+
+
+def test_a_mixture_of_experts_on_a_text_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("some words and some more words. " * 400, encoding="utf-8")
+    changes = [f"data.path={tmp_path / 'text.txt'}", "data.vocabulary=characters", "data.vocabulary_size=null"]
+    (model,) = measured_models(["language/moe/small_symmetric"], [], changes)
+    built = model.build()
+    assert built(model.sample(2)).shape[:2] == (2, model.tokens)
+
+
+@pytest.mark.parametrize(
     ("references", "message"),
     [
         ([], "--model: name recipes"),
@@ -162,7 +195,7 @@ def test_two_recipes_of_one_name_and_unknown_classes(tmp_path: Path) -> None:
     references = [write(tmp_path, "a", "softmax"), write(tmp_path / "other", "a", "tssa")]
     with pytest.raises(RecipeError, match="another recipe is named a too; rename one"):
         measured_models(references, [])
-    with pytest.raises(RecipeError, match=r"c: give data.classes, since its images are not here to tell"):
+    with pytest.raises(RecipeError, match=r"c: give data.classes, since the images of .* are not here to tell"):
         measured_models([write(tmp_path, "c", "softmax", classes="")], [])
 
 

@@ -9,14 +9,7 @@ import pytest
 from command_line import kattn
 from sequence_runs import write_language
 
-from kattn_cli.figures import looks
 from kattn_cli.results import write_rows
-
-
-@pytest.fixture(autouse=True)
-def _usual_look() -> None:
-    """As a fresh process has it."""
-    looks.use()
 
 
 def complexity_table(path: Path) -> Path:

@@ -104,7 +104,7 @@ def test_a_list_says_what_each_needs(capfd: pytest.CaptureFixture[str]) -> None:
         "  full     500 h of an H100      ImageNet-1K (data.root=…)",
         "  --small  3.5 h of two cores    Fashion-MNIST (31 MB, kattn data fetch fashion_mnist)",
     ]
-    assert lines[lines.index("rpc/table6: Segmentation of ADE20K") + 1] == "  not yet: segmentation is not there"
+    assert not any("not yet" in line for line in lines)
     assert not any("tost/" in line for line in lines)
 
 

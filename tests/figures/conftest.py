@@ -12,17 +12,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from kattn_cli.figures.looks import use
-
 MECHANISMS = {"softmax": "softmax", "mine": "rpc"}
 SEEDS, EPOCHS, LAYERS, HEADS = range(3), (0, 2, 4), range(2), range(2)
 Tables = dict[str, pd.DataFrame]
-
-
-@pytest.fixture(autouse=True)
-def paper_style() -> Iterator[None]:
-    yield
-    use()
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from kattn_cli.commands.report import workers
 from kattn_cli.commands.report.run import report
 from kattn_cli.commands.report.sources import Sources, find_sources
 from kattn_cli.errors import RunError
-from kattn_cli.figures import looks
 from kattn_cli.results import write_rows
 
 ACCURACIES = {"a/softmax": (80.0, 81.0, 79.0, 80.0), "a/tssa": (90.0, 91.0, 89.5, 90.0)}
@@ -23,9 +22,8 @@ ACCURACIES = {"a/softmax": (80.0, 81.0, 79.0, 80.0), "a/tssa": (90.0, 91.0, 89.5
 
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No processes for a figure or two, and the usual look before and after."""
+    """No processes for a figure or two."""
     monkeypatch.setattr(workers, "cpu_count", lambda: 1)
-    looks.use()
 
 
 def found(*arguments: Path | str, results: Path) -> Sources:

@@ -21,6 +21,9 @@ class Fixed(nn.Module):
     def mechanisms(self) -> list[nn.Module]:
         return []
 
+    def experts(self) -> list[nn.Module]:
+        return []
+
     def forward(self, x: Tensor) -> Tensor:
         assert not self.training
         return torch.tensor([0.0, 1.0, 0.0]).expand(len(x), 3)

@@ -134,7 +134,7 @@ def test_best_is_saved_when_validation_improves(recipe: Recipe, tmp_path: Path) 
     recorder = Recorder()
     progress = trainer(recipe, recorder, tmp_path).run()
     best = max((row for row in recorder.rows if row["split"] == "validation"), key=lambda row: row["top1"])
-    assert progress.best_top1 == best["top1"]
+    assert progress.best_measures["top1"] == best["top1"]
     assert recorder.saved[0] == "best"
     assert recorder.saved.count("last") == 2
 

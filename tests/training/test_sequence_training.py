@@ -16,10 +16,8 @@ from kattn_cli.commands.recipes import load
 from kattn_cli.data import TextData
 from kattn_cli.errors import TrainingError
 from kattn_cli.recipe import Recipe
-from kattn_cli.training import loop
 from kattn_cli.training.evaluate import Evaluation
 from kattn_cli.training.evaluate_text import EVAL_LOGITS, EVAL_TOKENS, windows_at_once
-from kattn_cli.training.evaluation import in_order_of_merit
 from kattn_cli.training.loop import Hooks, Interrupted, Trainer, Update
 from kattn_cli.training.seed import Stream, seed_torch
 
@@ -150,17 +148,11 @@ def test_the_best_epoch(
         loss, top1 = next(worth)
         return Evaluation(9, loss, 0.0, top1, 90.0, 0.1)
 
-    monkeypatch.setattr(loop, "evaluator", lambda data: evaluated)
-    progress = trainer(recipe, recorder).run()
+    training = trainer(recipe, recorder)
+    monkeypatch.setattr(training.objective, "evaluate", evaluated)
+    progress = training.run()
     assert progress.best_epoch == best
     assert recorder.saved.count("best") == 2
-
-
-def test_order_of_merit(on_text: Recipe, on_series: Recipe) -> None:
-    by_loss, by_accuracy = (in_order_of_merit(data_of(one)) for one in (on_text, on_series))
-    assert by_loss(10, 1.0) > by_loss(90, 1.1)
-    assert by_accuracy(90, 9.0) > by_accuracy(80, 0.1)
-    assert by_accuracy(90, 0.1) > by_accuracy(90, 0.2)
 
 
 def test_windows_evaluated_at_once(on_text: Recipe) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from kattn_cli.claims.finding import Paper
-from kattn_cli.claims.primal import ablations, accuracy, cost, duality, spectrum
+from kattn_cli.claims.primal import ablations, accuracy, control, cost, duality, spectrum
 
 PAPER = Paper(
     "primal",
     "Primal-Attention: Self-attention through Asymmetric Kernel SVD, and the talk on kernel PCA and SVD",
-    [*spectrum.CLAIMS, *duality.CLAIMS, *accuracy.CLAIMS, *ablations.CLAIMS, *cost.CLAIMS],
+    [*spectrum.CLAIMS, *duality.CLAIMS, *accuracy.CLAIMS, *ablations.CLAIMS, *control.CLAIMS, *cost.CLAIMS],
     ("spectrum", "effective_rank", "duality"),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kattn_cli.claims.finding import Paper
-from kattn_cli.claims.rpc import cost, kernel, language, pursuit, robustness, scaled_attention
+from kattn_cli.claims.rpc import cost, kernel, language, pursuit, robustness, scaled_attention, segmentation
 
 PAPER = Paper(
     "rpc",
@@ -13,6 +13,7 @@ PAPER = Paper(
         *scaled_attention.CLAIMS,
         *pursuit.CLAIMS,
         *robustness.CLAIMS,
+        *segmentation.CLAIMS,
         *language.CLAIMS,
         *cost.CLAIMS,
     ],

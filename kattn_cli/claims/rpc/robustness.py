@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 
@@ -12,9 +11,8 @@ from kattn_cli.analysis.attack_names import IDENTITY
 from kattn_cli.claims import printed
 from kattn_cli.claims.evidence import Evidence
 from kattn_cli.claims.finding import Claim, Finding
-from kattn_cli.claims.paired import compared, judge_pairs, more_accurate
-from kattn_cli.figures.image_runs import image_run
-from kattn_cli.results import Run
+from kattn_cli.claims.paired import Pair, clean_pairs, compared, judge_pairs
+from kattn_cli.claims.rpc.models import described
 
 OURS, BASE = "rpc*", "symmetric"
 ATTACKS = {
@@ -33,37 +31,55 @@ LIMITS = {"spsa": 50, "cw": 50, "autoattack": 50, "square": 50}
 CORRUPT = "kattn eval fashion_mnist --corruptions --limit 500"
 
 
-def _model(folder: str) -> str:
-    """The paper's model that a run is of; nothing where the recipe is not there to tell."""
-    run = Run(Path(folder))
-    return image_run(run).model if run.recipe else ""
+def _among(pairs: Iterator[Pair], fan: bool = False) -> Iterator[Pair]:
+    """Those of FANs, or else all others: a FAN's numbers stand in tables of their own."""
+    return (pair for pair in pairs if described(pair.folder)[1] == fan)
 
 
 def _printed(table: str, row: str, metric: str = "top1", *, sign: int = 1, base: str = BASE) -> Callable[[str], float]:
     def of(folder: str) -> float:
-        return sign * printed.difference("rpc", table, row, metric, (_model(folder), base))
+        return sign * printed.difference("rpc", table, row, metric, (described(folder)[0], base))
 
     return of
 
 
-def _attacked(attack: str, ours: str, base: str, model: str, evidence: Evidence) -> list[Finding]:
+def _printed_of_fan(table: str, row: str, folder: str) -> float:
+    ours = {"rpc 4": "RPC-FAN-tiny"}.get(described(folder)[0], "")
+    return printed.difference("rpc", table, row, "top1", (ours, "FAN-tiny"))
+
+
+def _under(attack: str, ours: str, base: str, evidence: Evidence) -> Iterator[Pair]:
     def chosen(rows: pd.DataFrame) -> pd.DataFrame:
         return rows[(rows["attack"] == attack) & rows["epsilon_units"].str.startswith("pixels")]
 
-    pairs = compared(evidence, "attacks", ours, base, choose=chosen, on=[*IDENTITY, "images"])
+    return compared(evidence, "attacks", ours, base, choose=chosen, on=[*IDENTITY, "images"])
+
+
+def _attacked(attack: str, ours: str, base: str, model: str, evidence: Evidence) -> list[Finding]:
     table = "table5" if attack == "square" else "table2"
+    pairs = _among(_under(attack, ours, base, evidence))
     return judge_pairs(pairs, above=0, printed=_printed(table, attack, base=model))
+
+
+def _fan_attacked(attack: str, evidence: Evidence) -> list[Finding]:
+    pairs = _among(_under(attack, OURS, BASE, evidence), fan=True)
+    return judge_pairs(pairs, above=0, printed=partial(_printed_of_fan, "table10", attack))
+
+
+def _fan_clean(evidence: Evidence) -> list[Finding]:
+    pairs = _among(clean_pairs(evidence, OURS, BASE), fan=True)
+    return judge_pairs(pairs, above=0, digits=4, printed=partial(_printed_of_fan, "table9", "IN-1K"))
 
 
 def _corrupted(ours: str, base: str, model: str, evidence: Evidence) -> list[Finding]:
     pairs = compared(evidence, "corruption", ours, base, column="error", on=["images", "types"])
-    return judge_pairs(pairs, below=0, printed=_printed("table1", "IN-C", sign=-1, base=model))
+    return judge_pairs(_among(pairs), below=0, printed=_printed("table1", "IN-C", sign=-1, base=model))
 
 
 def _mce(evidence: Evidence) -> list[Finding]:
     on = ["corruption", "reference"]
     pairs = compared(evidence, "corruption_errors", OURS, BASE, column="corruption_error", on=on)
-    return judge_pairs(pairs, below=0, printed=_printed("table1", "IN-C", "mce"))
+    return judge_pairs(_among(pairs), below=0, printed=_printed("table1", "IN-C", "mce"))
 
 
 def _out_of_distribution(evidence: Evidence) -> list[Finding]:
@@ -71,11 +87,12 @@ def _out_of_distribution(evidence: Evidence) -> list[Finding]:
         return rows.dropna(subset="aupr") if "aupr" in rows else rows.iloc[:0].assign(aupr=0.0)
 
     pairs = compared(evidence, "eval", OURS, BASE, column="aupr", choose=scored, on=["split", "images"])
-    return judge_pairs(pairs, above=0, printed=_printed("table1", "IN-O", "aupr"))
+    return judge_pairs(_among(pairs), above=0, printed=_printed("table1", "IN-O", "aupr"))
 
 
 def _clean(ours: str, base: str, model: str, evidence: Evidence) -> list[Finding]:
-    return more_accurate(evidence, ours, base, printed=_printed("table1", "IN-1K", base=model))
+    pairs = _among(clean_pairs(evidence, ours, base))
+    return judge_pairs(pairs, above=0, digits=4, printed=_printed("table1", "IN-1K", base=model))
 
 
 def _attack(name: str) -> str:
@@ -149,6 +166,23 @@ CLAIMS = [
             f"difference of top-1 under attack, {MEASURED}, paired by seed; holds above 0 points",
             _attack(name),
             partial(_attacked, name, "rpc_6", "rpc", "rpc 4"),
+        )
+        for name, told in (("pgd", "PGD"), ("fgsm", "FGSM"))
+    ),
+    Claim(
+        "E.7, Table 9",
+        "FAN with RPC-Attention in its first layer is more accurate than with symmetric attention.",
+        "difference of test top-1, paired by seed; holds above 0 points",
+        "kattn eval fashion_mnist/fan",
+        _fan_clean,
+    ),
+    *(
+        Claim(
+            "E.7, Table 10",
+            f"Under {told}, FAN with RPC-Attention in its first layer is more robust than with symmetric attention.",
+            f"difference of top-1 under attack, {MEASURED}, paired by seed; holds above 0 points",
+            f"kattn attack fashion_mnist/fan --{name} --limit 200",
+            partial(_fan_attacked, name),
         )
         for name, told in (("pgd", "PGD"), ("fgsm", "FGSM"))
     ),

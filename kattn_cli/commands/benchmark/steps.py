@@ -35,6 +35,6 @@ def training_steps(place: Place) -> Outcome:
 
 def _step(model: Measured, place: Place, batch: int) -> Program:
     seed_torch(0, Stream.COMPLEXITY, model.tokens)
-    images = model.sample(batch).to(place.device)
+    images = model.sample(batch, place.device)
     step = model.training_step(model.build().to(place.device), batch, str(place.dtype).removeprefix("torch."))
     return lambda: step(images)

@@ -1,0 +1,82 @@
+"""One data set of Minari's, a folder, by Minari's own reader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kattn_cli.data.trajectories.recorded import Recorded, recorded
+from kattn_cli.errors import DataError
+
+
+def read_minari(folder: Path, environment: str | None) -> Recorded:
+    """The whole episodes; ``environment``: None for the one that the data set was recorded in.
+
+    An episode that neither ended nor ran out of time is left out wherever it stands.
+
+    Raises:
+        DataError: if Minari cannot read it, observations or actions are no rows of numbers, a number is not finite, or
+            no episode is whole.
+    """
+    source = _opened(folder)
+    columns: dict[str, list[np.ndarray]] = {"observations": [], "actions": [], "rewards": []}
+    left_out = 0
+    for number, episode in enumerate(_episodes(folder, source)):
+        steps = len(episode.rewards)
+        if not steps or not (episode.terminations[-1] or episode.truncations[-1]):
+            left_out += steps
+            continue
+        if len(episode.observations) != steps + 1 or len(episode.actions) != steps:
+            raise DataError(
+                f"{folder}: episode {number}: has {len(episode.observations)} observations and {len(episode.actions)} "
+                f"actions; expected {steps + 1} and {steps}, for its {steps} rewards"
+            )
+        columns["observations"].append(episode.observations[:-1])
+        columns["actions"].append(episode.actions)
+        columns["rewards"].append(episode.rewards)
+    lengths = [len(rewards) for rewards in columns["rewards"]]
+    if not lengths:
+        raise DataError(f"{folder}: holds no whole episode: none of its {left_out:,} steps ends one")
+    arrays = {name: np.concatenate(parts) for name, parts in columns.items()}
+    name = environment or _environment(folder, source)
+    done = recorded(folder, name, arrays, np.cumsum(lengths) - 1, (source.action_space.low, source.action_space.high))
+    return Recorded(**{**done.__dict__, "left_out": left_out})
+
+
+def widths_of_minari(folder: Path) -> tuple[int, int]:
+    """Of an observation and of an action; no step is read.
+
+    Raises:
+        DataError: as :func:`read_minari`, for what can be seen without reading.
+    """
+    source = _opened(folder)
+    return int(source.observation_space.shape[0]), int(source.action_space.shape[0])
+
+
+def _opened(folder: Path) -> Any:
+    import minari
+    from gymnasium.spaces import Box
+
+    try:
+        source = minari.MinariDataset(folder / "data" if (folder / "data").is_dir() else folder)
+    except Exception as error:  # whatever its reader, its storage and its environment's registration raise
+        raise DataError(f"{folder}: Minari cannot read it: {' '.join(str(error).split())}") from None
+    for what, space in (("observations", source.observation_space), ("actions", source.action_space)):
+        if not isinstance(space, Box) or len(space.shape) != 1:
+            raise DataError(f"{folder}: its {what} are {space}; expected a Box of one axis")
+    return source
+
+
+def _episodes(folder: Path, source: Any) -> Any:
+    try:
+        yield from source.iterate_episodes()
+    except (OSError, KeyError, ValueError) as error:
+        raise DataError(f"{folder}: Minari cannot read it: {' '.join(str(error).split())}") from None
+
+
+def _environment(folder: Path, source: Any) -> str:
+    if source.env_spec is None:
+        raise DataError(f"data.environment: {folder} does not say which environment it is of; give it, such as hopper")
+    return str(source.env_spec.id)

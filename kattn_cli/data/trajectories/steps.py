@@ -1,0 +1,45 @@
+"""Recorded steps of a policy, episode after episode, as D4RL's files hold them. Never imports torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Steps(NamedTuple):
+    """``T`` steps: float32 ``(T, S)``, ``(T, A)`` and ``(T,)``, bool ``(T,)``.
+
+    ``terminals``: the environment ended the episode there; ``timeouts``: its time was up. ``next_observations``
+    ``(T, S)``: what followed, also after the last step of an episode.
+    """
+
+    observations: np.ndarray
+    actions: np.ndarray
+    rewards: np.ndarray
+    terminals: np.ndarray
+    timeouts: np.ndarray
+    next_observations: np.ndarray
+
+    @property
+    def ends(self) -> np.ndarray:
+        """The indices of the last step of each episode ``(E,)``."""
+        return np.flatnonzero(self.terminals | self.timeouts)
+
+
+def joined(parts: Sequence[Steps]) -> Steps:
+    """One after the other."""
+    return Steps(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def whole_episodes(steps: Steps) -> Steps:
+    """Without the steps after the last episode's end."""
+    count = int(steps.ends[-1]) + 1 if len(steps.ends) else 0
+    return Steps(*(array[:count] for array in steps))
+
+
+def returns_of(rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """The sum of the rewards of each episode, float64 ``(E,)``; ``ends``: the index of its last step ``(E,)``."""
+    starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    return np.add.reduceat(rewards.astype(np.float64), starts) if len(ends) else np.empty(0)

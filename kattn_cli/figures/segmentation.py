@@ -1,0 +1,140 @@
+"""Segmentation under corruption: the numbers of the RPC-Attention paper's Table 6, and figures of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib import colors
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from kattn_cli.analysis.corruption_errors import SEVERITIES, measured_together
+from kattn_cli.figures import looks
+from kattn_cli.figures.contact_sheet import tiled
+from kattn_cli.figures.frames import seeds_caption
+from kattn_cli.figures.lines import mean_lines
+from kattn_cli.figures.style import Palette, integer_ticks, legend_above, panels, save
+
+QUANTITIES = {"mean_iou": "mean IoU", "mean_accuracy": "mean accuracy"}
+INCHES = 0.9
+"""Of each picture of a sheet."""
+NAMED = 20
+"""Classes up to which a sheet names their colours."""
+
+
+def segmentation_frame(measured: pd.DataFrame) -> pd.DataFrame:
+    """Of rows of several runs' ``segmentation.csv``, those of the test set that belong together, run by run.
+
+    The clean row, severity 0, and those of the types of which all five severities were measured. Of a run without such
+    types the last clean row.
+    """
+    if measured.empty:
+        return measured
+    parts = [_of_one_run(part) for _, part in measured.groupby(["label", "run_seed"], sort=False)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def segmentation_summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """A row for each label and seed of a :func:`segmentation_frame`.
+
+    Columns ``label``, ``mechanism``, ``run_seed``, ``images``, ``mean_accuracy``, ``mean_iou`` of the clean images,
+    ``corrupted_mean_accuracy``, ``corrupted_mean_iou``: means over types and severities, nan without any; ``types``.
+    """
+    found = []
+    for (label, mechanism, seed), part in rows.groupby(["label", "mechanism", "run_seed"], sort=False):
+        clean, corrupted = part[part["severity"] == 0], part[part["severity"] > 0]
+        if clean.empty:
+            continue
+        row = {"label": label, "mechanism": mechanism, "run_seed": seed, "images": int(clean["images"].iloc[-1])}
+        row |= {name: float(clean[name].iloc[-1]) for name in ("mean_accuracy", "mean_iou")}
+        row |= {f"corrupted_{name}": corrupted[name].mean() for name in ("mean_accuracy", "mean_iou")}
+        found.append({**row, "types": corrupted["corruption"].nunique()})
+    return pd.DataFrame(found)
+
+
+def draw_segmentation(rows: pd.DataFrame, folder: Path) -> Path:
+    """Mean IoU and mean accuracy over the severity, the mean over types, from a :func:`segmentation_frame`."""
+    figure, every = panels(len(QUANTITIES))
+    palette = Palette()
+    for axes, (column, name) in zip(every, QUANTITIES.items(), strict=True):
+        mean_lines(axes, rows, "severity", column, palette)
+        axes.set_ylabel(f"{name} (%)")
+        if rows["severity"].max() > 0:
+            axes.set_xlabel("severity (0: clean)")
+            integer_ticks(axes)
+        else:
+            axes.set_xlabel("clean images")
+            axes.set_xticks([])
+    legend_above(figure, *every)
+    images = ", ".join(f"{count:,}" for count in sorted(rows["images"].unique()))
+    types = rows.loc[rows["severity"] > 0, "corruption"].nunique()
+    over = [f"mean over {types} types of corruption"] if types else []
+    several = rows.groupby("label")["run_seed"].nunique().max() > 1
+    intervals = ["95 % intervals over seeds (Student-t)"] if several else []
+    caption = "; ".join([seeds_caption(rows), f"{images} test images", *over, *intervals])
+    return save(figure, folder, "segmentation_severity", caption)
+
+
+@dataclass(frozen=True)
+class Told:
+    """An image ``(S, S, channels)`` in [0, 1], the classes that label it, and those that a model tells, ``(S, S)``.
+
+    A label that is none of the classes is drawn white.
+    """
+
+    image: NDArray[np.floating]
+    labelled: NDArray[np.integer]
+    told: NDArray[np.integer]
+
+
+def draw_sheet(pictures: Sequence[Told], class_names: Sequence[str], folder: Path, caption: str) -> Path:
+    """Images in a row, below them their labels, and below these what the model tells; ``segmentation.png``."""
+    paint = _colours(len(class_names))
+    rows = [
+        [np.broadcast_to(one.image, (*one.image.shape[:2], 3)) for one in pictures],
+        [_painted(one.labelled, paint) for one in pictures],
+        [_painted(one.told, paint) for one in pictures],
+    ]
+    height, width = pictures[0].image.shape[:2]
+    gap = max(1, width // 16)
+    sheet = tiled(rows, gap)
+    names = list(class_names) if len(class_names) <= NAMED else []
+    size = looks.look.size(max(5.0, INCHES * len(pictures) + 0.9), INCHES * 3 + 0.4 + 0.3 * -(-len(names) // 6))
+    figure, axes = plt.subplots(figsize=size, layout="constrained")
+    axes.imshow(sheet, extent=(0, sheet.shape[1], sheet.shape[0], 0), interpolation="nearest")
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0, labelsize="small", labelbottom=False)
+    axes.set_yticks([row * (height + gap) + height / 2 for row in range(3)], ["image", "labels", "model"])
+    patches = [Patch(facecolor=paint[number], label=name) for number, name in enumerate(names)]
+    if patches:
+        figure.legend(handles=patches, loc="outside upper center", ncols=min(6, len(patches)), fontsize="small")
+    return save(figure, folder, "segmentation", caption)
+
+
+def _of_one_run(rows: pd.DataFrame) -> pd.DataFrame:
+    test = rows[rows["split"] == "test"]
+    together = measured_together(test)
+    if together.empty:
+        return test[test["severity"] == 0].iloc[-1:]
+    complete = together.groupby("corruption")["severity"].agg(set)
+    names = [name for name, found in complete.items() if found >= SEVERITIES]
+    return together[(together["severity"] == 0) | together["corruption"].isin(names)]
+
+
+def _colours(count: int) -> NDArray[np.floating]:
+    """One for each class, and white behind them for no label."""
+    if count <= NAMED:
+        paint = list(plt.get_cmap("tab20")(range(count))[:, :3])
+    else:
+        paint = [colors.hsv_to_rgb((0.61803 * n % 1, 0.45 + 0.5 * (n % 2), 0.95 - 0.2 * (n % 3))) for n in range(count)]
+    return np.array([*paint, (1.0, 1.0, 1.0)])
+
+
+def _painted(labels: NDArray[np.integer], paint: NDArray[np.floating]) -> NDArray[np.floating]:
+    return paint[np.minimum(labels, len(paint) - 1)]

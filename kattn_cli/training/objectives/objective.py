@@ -1,0 +1,67 @@
+"""What a training on one kind of data minimises, counts, and chooses its best epoch by."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+from torch import Tensor
+
+from kattn_cli.models import AttentionModel
+
+LOSS = "loss"
+
+
+class Checked(Protocol):
+    """What a model is worth on a split."""
+
+    @property
+    def loss(self) -> float:
+        """Mean over what is told."""
+
+    @property
+    def auxiliary_loss(self) -> float:
+        """What mechanisms add to it."""
+
+    @property
+    def measures(self) -> dict[str, float]:
+        """By name, as :meth:`Objective.measures` gives them."""
+
+
+class Objective(ABC):
+    """One kind of data, one file. ``outputs`` are the model's, ``targets`` what a split gives beside its inputs."""
+
+    chosen_by: ClassVar[str]
+    """``loss``, of which less is better, or one of the measures, of which more is."""
+
+    kept: int
+    """How many sums :meth:`sums` keeps."""
+
+    @abstractmethod
+    def loss(self, outputs: Tensor, targets: Any, label_smoothing: float) -> Tensor:
+        """The scalar that is minimised, auxiliary losses apart: a mean over what is told."""
+
+    @abstractmethod
+    def told(self, targets: Any) -> Tensor:
+        """How many things are told, ``()``: images, tokens, pixels, actions."""
+
+    @abstractmethod
+    def sums(self, outputs: Tensor, targets: Any) -> Tensor:
+        """``(kept,)`` float64 sums over a batch, of which :meth:`measures` makes the measures of many batches."""
+
+    @abstractmethod
+    def measures(self, sums: Sequence[float], told: float) -> dict[str, float]:
+        """Columns of ``metrics.csv``, in per cent where they are shares."""
+
+    @abstractmethod
+    def evaluate(self, model: AttentionModel, split: Any, gather: Callable[[Tensor], Tensor] | None = None) -> Checked:
+        """On a split, in ``eval`` mode.
+
+        Args:
+            gather: joins ``(n, …)`` of several processes, each of which has a part as its ``split``.
+        """
+
+    def merit(self, loss: float, measures: Mapping[str, float]) -> tuple[float, float]:
+        """Greater for the better; of equal measures the smaller loss decides."""
+        return (-loss, 0.0) if self.chosen_by == LOSS else (measures[self.chosen_by], -loss)
