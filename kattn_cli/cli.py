@@ -106,7 +106,7 @@ def train(
         console.print(f"{run.folder}: best {run.best}")
     elsewhere = "" if results == Path("results") else f" --results {results}"
     names = _told(sorted({run.name for run in runs}))
-    images = all(run.manifest.get("reads", "images") == "images" for run in runs)
+    images = all(run.reads == "images" for run in runs)
     console.print(f"Next: kattn {f'attack {names} --pgd --epsilon 4/255' if images else f'eval {names}'}{elsewhere}")
 
 

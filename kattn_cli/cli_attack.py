@@ -18,12 +18,11 @@ from kattn_cli.cli_options import (
     ResultsOption,
     Runs,
     chosen_runs,
-    figures_folder,
     fraction,
     start,
 )
 from kattn_cli.errors import KattnError, stoppable
-from kattn_cli.results import Run
+from kattn_cli.results import Run, figures_folder
 
 if TYPE_CHECKING:
     import torch
@@ -161,7 +160,7 @@ def attack(
         splits = [one.value for one in split or [TextSplit.test]]
         _swap_words(chosen, where, checkpoint.value, shares, splits, seed, limit, window, stride or 1, again)
         return
-    if of_text := next((run for run in chosen if run.reads_text), None):
+    if of_text := next((run for run in chosen if run.reads == "text"), None):
         raise KattnError(f"{of_text.folder}: reads text, which --word-swap attacks; all others attack images")
     from kattn_cli.commands.attack import attack_runs
     from kattn_cli.commands.attack_plan import Asked, plan

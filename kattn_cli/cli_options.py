@@ -128,8 +128,3 @@ def chosen_runs(results: Path, references: list[str] | None, quiet: bool) -> lis
     if not references:
         console.print(f"The newest run: {chosen[0].folder}")
     return chosen
-
-
-def figures_folder(results: Path, runs: list[Run]) -> Path:
-    """A single run's own folder for figures, or that of several."""
-    return runs[0].folder / "figures" if len(runs) == 1 else results / "figures"

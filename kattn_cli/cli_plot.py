@@ -14,8 +14,8 @@ from kattn_cli.cli_options import (
     QuietOption,
     ResultsOption,
     chosen_runs,
-    figures_folder,
 )
+from kattn_cli.results import figures_folder
 
 EXAMPLE = "Example:  kattn plot quickstart results/complexity/cpu.csv --style slides --format svg"
 

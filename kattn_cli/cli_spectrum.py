@@ -15,10 +15,10 @@ from kattn_cli.cli_options import (
     ResultsOption,
     Runs,
     chosen_runs,
-    figures_folder,
     start,
 )
 from kattn_cli.errors import stoppable
+from kattn_cli.results import figures_folder
 
 EXAMPLE = "Example:  kattn spectrum quickstart/softmax quickstart/primal_plus"
 

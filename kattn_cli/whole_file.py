@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kattn_cli.errors import KattnError
+from kattn_cli.errors import KattnError, RunError
 
 STALE_SECONDS = 3600.0
 """After which what another host was writing counts as given up; on this host its process is asked for."""
@@ -56,6 +56,16 @@ def replacing(path: Path, keep: Path | None = None) -> Iterator[Path]:
             _to_disk(path.parent)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` whole, and let it take the file's name when it is on disk.
+
+    Raises:
+        RunError: if it cannot be written; what was there before stays.
+    """
+    with faults_as(RunError, path), replacing(path) as neighbour:
+        neighbour.write_text(text, encoding="utf-8", newline="")
 
 
 def _replace_and_keep(new: Path, path: Path, keep: Path) -> None:

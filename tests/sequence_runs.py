@@ -8,7 +8,8 @@ from typing import Any
 
 import yaml
 
-from kattn_cli.results import Run, create_run, write_rows
+from kattn_cli.csv_rows import write_rows
+from kattn_cli.results import Run, create_run
 
 ATTENTIONS: dict[str, dict[str, Any]] = {
     "softmax": {"name": "softmax", "layers": {}},

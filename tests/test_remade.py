@@ -16,7 +16,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from kattn_cli.results import Run, all_runs, whole_rows
+from kattn_cli.csv_rows import whole_rows
+from kattn_cli.results import Run, all_runs
 
 pytestmark = pytest.mark.reference
 

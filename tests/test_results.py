@@ -16,19 +16,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from kattn_cli.csv_rows import append_rows, read_rows, replace_rows, whole_rows, write_rows
 from kattn_cli.errors import RunError
-from kattn_cli.results import (
-    Run,
-    all_runs,
-    append_rows,
-    create_run,
-    find_runs,
-    read_rows,
-    replace_rows,
-    whole_rows,
-    write_rows,
-    write_text,
-)
+from kattn_cli.results import Run, all_runs, create_run, find_runs
+from kattn_cli.whole_file import write_text
 
 
 def make(results: Path, name: str = "a/b", seed: int = 0, **manifest: object) -> Run:

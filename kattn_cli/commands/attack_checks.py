@@ -20,8 +20,9 @@ from kattn_cli.attacks import ATTACKS
 from kattn_cli.attacks.settings import Settings
 from kattn_cli.commands.attack_target import Target
 from kattn_cli.console import console
+from kattn_cli.csv_rows import read_rows, replace_rows
 from kattn_cli.figures.frames import attack_frame
-from kattn_cli.results import Run, read_rows, replace_rows
+from kattn_cli.results import Run
 from kattn_cli.training.seed import Stream, generator
 
 CHECKS_CSV = "attack_checks.csv"

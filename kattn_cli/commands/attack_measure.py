@@ -22,7 +22,7 @@ from kattn_cli.commands.attack_plan import Planned
 from kattn_cli.commands.attack_target import Target
 from kattn_cli.commands.attacked_images import FOLDER, NORMS, AttackedImages
 from kattn_cli.console import console
-from kattn_cli.results import replace_rows
+from kattn_cli.csv_rows import replace_rows
 from kattn_cli.training.evaluate import topk_correct
 from kattn_cli.training.seed import Stream, generator
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 from torch import Tensor
 
-from kattn_cli.results import append_rows, read_rows, write_rows
+from kattn_cli.csv_rows import append_rows, read_rows, write_rows
 
 FOLDER = "attacked"
 NORMS = ("linf", "l2", "l1")

@@ -16,7 +16,8 @@ from kattn_cli.claims.page import findings, page
 from kattn_cli.claims.verdicts import verdicts
 from kattn_cli.commands.cost_tables import Kind
 from kattn_cli.console import console
-from kattn_cli.results import Run, write_text
+from kattn_cli.results import Run
+from kattn_cli.whole_file import write_text
 
 PAGE = "audit.md"
 CLAIMS_CSV = "claims.csv"

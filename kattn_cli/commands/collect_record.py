@@ -5,24 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kattn_cli.csv_rows import write_rows
 from kattn_cli.data.trajectories.steps import Steps, returns_of
 from kattn_cli.environments.names import environment_id, normalised_score
 from kattn_cli.errors import KattnError
 from kattn_cli.provenance import now, provenance
-from kattn_cli.results import write_rows, write_text
+from kattn_cli.whole_file import write_text
 
 if TYPE_CHECKING:
     from kattn_cli.commands.collect_training import Evaluation
 
 LEVELS = ("random", "medium", "expert", "medium_replay", "medium_expert")
 """In the order in which they are made."""
-PACKAGES = ("gymnasium", "mujoco", "stable-baselines3")
 
 
 class Record:
@@ -80,7 +78,7 @@ class Record:
     def begin(self, hyperparameters: Mapping[str, Any], bounds: Mapping[str, str]) -> None:
         """Write the settings, unless they are there; ``bounds``: of an action, as each file has them."""
         if not self.path.exists():
-            begun = {"status": "running", "settings": self.settings, "environment": self.versions()}
+            begun = {"status": "running", "settings": self.settings, "environment": environment_id(self.environment)}
             begun = {**begun, "hyperparameters": hyperparameters, "bounds": bounds}
             self._write({**begun, "provenance": provenance("cpu")})
 
@@ -102,14 +100,6 @@ class Record:
         told = {"policies": policies, "files": files, "cut": sum(one.cut for one in evaluations)}
         self._write({**self._read(), **told, "status": "finished", "end": now()})
 
-    def versions(self) -> dict[str, str]:
-        """The environment's id, and the versions of what it comes from."""
-        versions = {"id": environment_id(self.environment)}
-        for package in PACKAGES:
-            with suppress(metadata.PackageNotFoundError):
-                versions[package] = metadata.version(package)
-        return versions
-
     def attributes_of(self, level: str, steps: Steps, step: int) -> dict[str, Any]:
         """What a file says of itself; ``step``: of the training, at which its policy was as it is."""
         returns = returns_of(steps.rewards, steps.ends)
@@ -126,7 +116,7 @@ class Record:
             **{key: _plain(value) for key, value in summary.items()},
             "settings": json.dumps(self.settings, sort_keys=True),
             "hyperparameters": json.dumps(record["hyperparameters"], sort_keys=True),
-            "versions": json.dumps({**record["provenance"]["versions"], **record["environment"]}, sort_keys=True),
+            "versions": json.dumps(record["provenance"]["versions"], sort_keys=True),
             "commit": str(record["provenance"]["commit"]),
         }
 

@@ -10,7 +10,8 @@ import pandas as pd
 from kattn_cli.analysis.corruption_errors import ALL_TYPES, Summary, corruption_errors, summary
 from kattn_cli.commands.wide_table import print_wide
 from kattn_cli.console import console
-from kattn_cli.results import Run, write_rows
+from kattn_cli.csv_rows import write_rows
+from kattn_cli.results import Run
 
 ERRORS_CSV = "corruption_errors.csv"
 

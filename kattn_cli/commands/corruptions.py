@@ -14,9 +14,10 @@ from torch import Tensor
 
 from kattn_cli.commands.eval import EVAL_CSV, Evaluated, Step, Subject
 from kattn_cli.console import console
+from kattn_cli.csv_rows import read_rows
 from kattn_cli.data.corruptions import CORRUPTIONS, SEVERITIES, ParameterSet, parameters_for, read_textures
 from kattn_cli.errors import DataError, KattnError, did_you_mean
-from kattn_cli.results import Run, read_rows
+from kattn_cli.results import Run
 from kattn_cli.training.corrupted import CORRUPTED_BATCH, CorruptedSplit, Making
 from kattn_cli.training.evaluate import evaluate
 

@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any
 
 from kattn_cli.console import console
+from kattn_cli.csv_rows import append_rows, new_csv, read_rows, replace_rows, write_manifest_of
 from kattn_cli.errors import RunError
 from kattn_cli.provenance import now
-from kattn_cli.results import append_rows, new_csv, read_rows, replace_rows, write_manifest_of
 from kattn_cli.whole_file import is_alive, start_of
 
 Manifest = dict[str, Any]

@@ -14,11 +14,12 @@ from kattn_cli.analysis.statistics import wilson_interval
 from kattn_cli.commands.experts import note_evaluation
 from kattn_cli.commands.loading import OpenImageRun, OpenRun, as_image_run, open_run
 from kattn_cli.console import progress_bar
+from kattn_cli.csv_rows import replace_rows
 from kattn_cli.data import ImageData, LoadedData, SplitName, TrajectoryData
 from kattn_cli.device import device_name
 from kattn_cli.provenance import provenance
 from kattn_cli.recipe import Recipe
-from kattn_cli.results import Run, replace_rows
+from kattn_cli.results import Run
 from kattn_cli.training.checkpoint import weights_path
 from kattn_cli.training.evaluate import Evaluation, Outputs, outputs_on
 from kattn_cli.training.fingerprint import fingerprint

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kattn_cli.analysis.expert_load import ExpertLoad
+from kattn_cli.csv_rows import replace_rows
 from kattn_cli.models import AttentionModel
-from kattn_cli.results import Run, replace_rows
+from kattn_cli.results import Run
 
 EXPERTS_CSV = "experts.csv"
 KEY = ("split", "epoch", "checkpoint", "layer", "expert")

@@ -16,9 +16,9 @@ from kattn_cli.analysis.centring import centred
 from kattn_cli.analysis.kernel_pca import Array, full
 from kattn_cli.analysis.kernel_pca_race import SOLVERS, Setting, timed, tuned
 from kattn_cli.console import progress_bar
+from kattn_cli.csv_rows import append_rows, new_csv, write_manifest_of
 from kattn_cli.errors import KattnError
 from kattn_cli.provenance import now, provenance
-from kattn_cli.results import append_rows, new_csv, write_manifest_of
 
 FOLDER = "kernel_pca"
 DIMENSIONS = 20

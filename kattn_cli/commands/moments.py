@@ -9,8 +9,9 @@ import torch
 from rich.progress import Progress, TaskID
 
 from kattn_cli.commands.loading import OpenRun, open_run
+from kattn_cli.csv_rows import read_rows
 from kattn_cli.figures.frames import KEPT
-from kattn_cli.results import Run, read_rows
+from kattn_cli.results import Run
 from kattn_cli.training.checkpoint import kept_epochs, kept_name
 
 

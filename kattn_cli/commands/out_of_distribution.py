@@ -13,11 +13,13 @@ import pandas as pd
 
 from kattn_cli.analysis.statistics import aupr
 from kattn_cli.commands.eval import EVAL_CSV, Evaluated, Step, Subject
+from kattn_cli.commands.named_paths import named_paths
 from kattn_cli.console import console
+from kattn_cli.csv_rows import read_rows
 from kattn_cli.data.class_folders import ClassFolders, class_names, read_class_folders
 from kattn_cli.data.images import SPLITS
 from kattn_cli.errors import DataError, KattnError
-from kattn_cli.results import Run, read_rows
+from kattn_cli.results import Run
 from kattn_cli.training.evaluate import outputs_on
 
 KEY = ("split", "corruption", "severity", "checkpoint")
@@ -100,15 +102,11 @@ def other_folders(asked: Sequence[str], again: Collection[Path] = ()) -> list[Ot
         KattnError: if that is not what it is, or a name is taken.
     """
     folders: dict[str, OtherFolder] = {}
-    for text in asked:
-        name, equals, path = text.partition("=")
-        if not (equals and name and path):
-            raise KattnError(f"--ood {text}: expected NAME=PATH, such as imagenet-a=data/imagenet-a")
+    for name, folder in named_paths("--ood", asked, "imagenet-a=data/imagenet-a"):
         if name in (*SPLITS, *folders) or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
             why = "is the name of a split" if name in SPLITS else "comes twice" if name in folders else "is no name"
-            raise KattnError(f"--ood {text}: {name} {why}; choose another of letters, digits, '-', '_' and '.'")
-        folder = Path(path).expanduser()
+            raise KattnError(f"--ood {name}: {why}; choose another of letters, digits, '-', '_' and '.'")
         if not folder.is_dir():
-            raise DataError(f"--ood {text}: {folder} is not a folder")
+            raise DataError(f"--ood {name}: {folder} is not a folder")
         folders[name] = OtherFolder(name, folder, again)
     return list(folders.values())

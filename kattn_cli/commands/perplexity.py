@@ -15,6 +15,7 @@ from kattn_cli.analysis.perplexity import Surprise, surprise
 from kattn_cli.commands.experts import note_evaluation
 from kattn_cli.commands.loading import OpenRun, open_run, reads
 from kattn_cli.console import console, progress_bar
+from kattn_cli.csv_rows import read_rows, replace_rows
 from kattn_cli.data import SplitName, TextData, data_set
 from kattn_cli.data.corpora import EncodedText, TextCorpus, encode_source, encode_texts
 from kattn_cli.data.corpora.source import source_at
@@ -23,7 +24,7 @@ from kattn_cli.device import device_name
 from kattn_cli.errors import DataError, RunError
 from kattn_cli.figures.sequence_values import PERPLEXITY_CSV
 from kattn_cli.provenance import provenance
-from kattn_cli.results import Run, read_rows, replace_rows
+from kattn_cli.results import Run
 from kattn_cli.training.checkpoint import weights_path
 from kattn_cli.training.fingerprint import fingerprint
 

@@ -27,11 +27,13 @@ from kattn_cli.figures.perplexity import draw_perplexity
 from kattn_cli.figures.robustness import draw_robustness
 from kattn_cli.figures.rollout_values import asked_for
 from kattn_cli.figures.rollouts import draw_rollouts
-from kattn_cli.figures.segmentation import draw_segmentation, segmentation_frame
+from kattn_cli.figures.segmentation import draw_segmentation
+from kattn_cli.figures.segmentation_values import segmentation_frame
 from kattn_cli.figures.sequence_values import own_perplexities
 from kattn_cli.figures.spectrum import draw_spectrum
 from kattn_cli.papers.published import PaperName
-from kattn_cli.results import Run, write_text
+from kattn_cli.results import Run
+from kattn_cli.whole_file import write_text
 
 SINGLE: dict[Kind, Callable[[pd.DataFrame, Path, str], Path]] = {
     "kernel-pca": draw_kernel_pca,

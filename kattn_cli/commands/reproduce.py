@@ -23,7 +23,8 @@ from kattn_cli.papers.published import NAMES
 from kattn_cli.plan import Measurement, Plan, Size, SizeName
 from kattn_cli.recipe import Recipe, per_seed
 from kattn_cli.recipe_files import find_recipes
-from kattn_cli.results import Run, write_text
+from kattn_cli.results import Run
+from kattn_cli.whole_file import write_text
 
 DONE = "reproduced.json"
 WITHOUT_DEVICE = ("plot", "kernel-pca")

@@ -15,6 +15,7 @@ from rich.progress import Progress, TaskID
 from kattn_cli.analysis.rollouts import Job, Outcome, rollouts
 from kattn_cli.commands.loading import OpenRun, open_run, reads
 from kattn_cli.console import console, progress_bar
+from kattn_cli.csv_rows import append_rows, read_rows, replace_rows
 from kattn_cli.data import TrajectoryData
 from kattn_cli.device import device_name
 from kattn_cli.environments.names import normalised_score, target_returns
@@ -22,7 +23,7 @@ from kattn_cli.environments.parallel import make_environments
 from kattn_cli.errors import RunError
 from kattn_cli.figures.rollout_values import ROLLOUTS_CSV
 from kattn_cli.provenance import provenance
-from kattn_cli.results import Run, append_rows, read_rows, replace_rows
+from kattn_cli.results import Run
 from kattn_cli.training.checkpoint import weights_path
 from kattn_cli.training.fingerprint import fingerprint
 

@@ -11,10 +11,11 @@ from kattn_cli.analysis.segmentation import class_accuracies, class_ious
 from kattn_cli.commands.corruptions import Corruptions
 from kattn_cli.commands.eval import Settings, Subject
 from kattn_cli.console import progress_bar
+from kattn_cli.csv_rows import replace_rows
 from kattn_cli.data import SegmentationData
 from kattn_cli.device import device_name
 from kattn_cli.provenance import provenance
-from kattn_cli.results import Run, replace_rows
+from kattn_cli.results import Run
 from kattn_cli.training.corrupted_masks import CorruptedMasks
 from kattn_cli.training.evaluate_masks import BatchedMasks, Segmented, evaluate_masks
 

@@ -19,7 +19,8 @@ from kattn_cli.console import console
 from kattn_cli.data import SegmentationData
 from kattn_cli.errors import stoppable
 from kattn_cli.figures.frames import frame
-from kattn_cli.figures.segmentation import Told, draw_sheet, segmentation_frame, segmentation_summary
+from kattn_cli.figures.segmentation import Told, draw_sheet
+from kattn_cli.figures.segmentation_values import segmentation_frame, segmentation_summary
 from kattn_cli.results import Run
 
 SHOWN = 8
@@ -75,7 +76,7 @@ def print_segmentation(found: pd.DataFrame) -> None:
     """A line for each label, and how each differs from the first one, paired by seed.
 
     Args:
-        found: of :func:`~kattn_cli.figures.segmentation.segmentation_summary`.
+        found: of :func:`~kattn_cli.figures.segmentation_values.segmentation_summary`.
     """
     if found.empty:
         return

@@ -21,10 +21,11 @@ from kattn_cli.analysis.spectrum import (
 )
 from kattn_cli.commands.moments import Moment, followed
 from kattn_cli.console import console, progress_bar
+from kattn_cli.csv_rows import write_rows
 from kattn_cli.data import SequenceSplit
 from kattn_cli.device import device_name
 from kattn_cli.provenance import provenance
-from kattn_cli.results import Run, write_rows
+from kattn_cli.results import Run
 
 SPECTRUM_CSV = "spectrum.csv"
 RANKS_CSV = "effective_rank.csv"

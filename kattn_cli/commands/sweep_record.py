@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from kattn_cli.commands.resume import find_same
+from kattn_cli.csv_rows import read_rows, write_rows
 from kattn_cli.errors import RunError
 from kattn_cli.recipe_sweep import Point, spelled
-from kattn_cli.results import RECIPE, Run, all_runs, read_rows, write_rows
+from kattn_cli.results import RECIPE, Run, all_runs
 
 SWEEP_CSV = "sweep.csv"
 METRICS_CSV = "metrics.csv"
@@ -54,7 +55,7 @@ class State:
             return 0, ""
         last = checked[-1]
         assert self.run
-        loss = self.run.reads_text
+        loss = self.run.reads == "text"
         value = f"loss {float(last['loss']):.3f}" if loss else f"top-1 {float(last['top1']):.1f}"
         return int(last["epoch"]), f"{last['split']} {value}"
 

@@ -16,6 +16,7 @@ from kattn_cli.analysis.throughput import Speeds, Steps, measure_speeds
 from kattn_cli.commands import recipes
 from kattn_cli.commands.loading import build, image_data_of
 from kattn_cli.console import progress_bar
+from kattn_cli.csv_rows import append_rows, new_csv, write_manifest_of
 from kattn_cli.data import ImageData
 from kattn_cli.device import device_name
 from kattn_cli.models.vit import build_timm, build_vit
@@ -24,7 +25,6 @@ from kattn_cli.recipe import Attention, Recipe
 from kattn_cli.recipe_files import find_recipes
 from kattn_cli.recipe_model import TimmModel, Vit
 from kattn_cli.recipe_train import Train
-from kattn_cli.results import append_rows, new_csv, write_manifest_of
 from kattn_cli.training.feed import SyntheticFeed, SyntheticSplit
 from kattn_cli.training.loop import Hooks, Trainer
 from kattn_cli.training.optim import build_optimizer

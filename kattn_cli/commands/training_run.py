@@ -21,6 +21,7 @@ from kattn_cli.commands.loading import build, data_of, identity, vocabulary_of
 from kattn_cli.commands.resume import Resumption
 from kattn_cli.commands.tensorboard import Board
 from kattn_cli.console import console
+from kattn_cli.csv_rows import append_rows, read_rows, write_rows
 from kattn_cli.data import ImageData, LoadedData
 from kattn_cli.data.vocabulary import VOCABULARY_FILE
 from kattn_cli.device import device_name
@@ -33,12 +34,13 @@ from kattn_cli.models.transfer import Transfer
 from kattn_cli.provenance import provenance
 from kattn_cli.recipe import Recipe
 from kattn_cli.recipe_model import TimmModel
-from kattn_cli.results import RECIPE, Run, append_rows, create_run, read_rows, write_rows, write_text
+from kattn_cli.results import RECIPE, Run, create_run
 from kattn_cli.training.checkpoint import has_state, load_state, save_state, save_weights, weights_path
 from kattn_cli.training.distributed import World
 from kattn_cli.training.loop import Hooks, Interrupted, Progress, Trainer, Update
 from kattn_cli.training.objectives import LOSS, objective_of
 from kattn_cli.training.seed import Stream, seed_torch
+from kattn_cli.whole_file import write_text
 
 METRICS_CSV = "metrics.csv"
 SHORT = {"images": "img", "sequences": "seq", "windows": "win"}

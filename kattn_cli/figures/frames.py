@@ -10,7 +10,8 @@ import pandas as pd
 from kattn_cli.analysis.attack_names import DEFAULTS, IDENTITY, named
 from kattn_cli.analysis.corruption_errors import errors_by_type, measured_together
 from kattn_cli.analysis.statistics import mean_interval
-from kattn_cli.results import Run, whole_rows
+from kattn_cli.csv_rows import whole_rows
+from kattn_cli.results import Run
 
 KEPT = "kept"
 """What the column ``checkpoint`` says of weights that were kept along the way and not chosen."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from kattn_cli.analysis.corruption_errors import ALL_TYPES, SEVERITIES, errors_by_type, measured_together
+from kattn_cli.analysis.corruption_errors import ALL_TYPES, errors_by_type, measured_together
 from kattn_cli.figures.frames import attack_frame, clean_rows, frame
+from kattn_cli.figures.segmentation_values import MEASURES, segmentation_frame, segmentation_summary
 from kattn_cli.figures.training_costs import training_costs
 from kattn_cli.results import Run
 
@@ -111,20 +112,12 @@ def _attacked(table: pd.DataFrame) -> Numbers:
 
 
 def segmented(runs: Sequence[Run]) -> Numbers:
-    """Of segmenters: clean, and where every type at every severity was measured, their mean, on the most images."""
-    table = frame(runs, "segmentation.csv")
-    if table.empty:
-        return
-    test = table[(table["split"] == "test") & (table["checkpoint"] == "best")].fillna({"corruption": ""})
-    for _, part in test.groupby("folder", sort=False):
-        clean = part[part["corruption"] == ""].sort_values("images", kind="stable").iloc[-1:]
-        together = part[part["corruption"] != ""]
-        together = together[together["images"] == together["images"].max()]
-        complete = len(together.drop_duplicates(["corruption", "severity"])) == ALL_TYPES * len(SEVERITIES)
-        for row, rows in (("ADE20K", clean), ("corrupted ADE20K", together if complete else clean.iloc[:0])):
-            for metric in ("mean_accuracy", "mean_iou") if len(rows) else ():
-                measured = "clean test set" if row == "ADE20K" else "corrupted"
-                yield _number(rows.iloc[-1], "segmented", row, metric, measured, rows[metric].mean())
+    """Of segmenters: clean, and the mean over all types at all severities where all were measured."""
+    for _, one in segmentation_summary(segmentation_frame(frame(runs, "segmentation.csv"))).iterrows():
+        for metric in MEASURES:
+            yield _number(one, "segmented", "ADE20K", metric, "clean test set", one[metric])
+            if one["types"] == ALL_TYPES:
+                yield _number(one, "segmented", "corrupted ADE20K", metric, "corrupted", one[f"corrupted_{metric}"])
 
 
 def _costs(runs: Sequence[Run]) -> Numbers:

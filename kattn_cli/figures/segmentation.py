@@ -1,4 +1,4 @@
-"""Segmentation under corruption: the numbers of the RPC-Attention paper's Table 6, and figures of them."""
+"""Segmentation in figures: over the severity of corruption, and sheets of what a model tells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from matplotlib import colors
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from kattn_cli.analysis.corruption_errors import SEVERITIES, measured_together
 from kattn_cli.figures import looks
 from kattn_cli.figures.contact_sheet import tiled
 from kattn_cli.figures.frames import seeds_caption
@@ -27,38 +26,12 @@ NAMED = 20
 """Classes up to which a sheet names their colours."""
 
 
-def segmentation_frame(measured: pd.DataFrame) -> pd.DataFrame:
-    """Of rows of several runs' ``segmentation.csv``, those of the test set that belong together, run by run.
-
-    The clean row, severity 0, and those of the types of which all five severities were measured. Of a run without such
-    types the last clean row.
-    """
-    if measured.empty:
-        return measured
-    parts = [_of_one_run(part) for _, part in measured.groupby(["label", "run_seed"], sort=False)]
-    return pd.concat(parts, ignore_index=True)
-
-
-def segmentation_summary(rows: pd.DataFrame) -> pd.DataFrame:
-    """A row for each label and seed of a :func:`segmentation_frame`.
-
-    Columns ``label``, ``mechanism``, ``run_seed``, ``images``, ``mean_accuracy``, ``mean_iou`` of the clean images,
-    ``corrupted_mean_accuracy``, ``corrupted_mean_iou``: means over types and severities, nan without any; ``types``.
-    """
-    found = []
-    for (label, mechanism, seed), part in rows.groupby(["label", "mechanism", "run_seed"], sort=False):
-        clean, corrupted = part[part["severity"] == 0], part[part["severity"] > 0]
-        if clean.empty:
-            continue
-        row = {"label": label, "mechanism": mechanism, "run_seed": seed, "images": int(clean["images"].iloc[-1])}
-        row |= {name: float(clean[name].iloc[-1]) for name in ("mean_accuracy", "mean_iou")}
-        row |= {f"corrupted_{name}": corrupted[name].mean() for name in ("mean_accuracy", "mean_iou")}
-        found.append({**row, "types": corrupted["corruption"].nunique()})
-    return pd.DataFrame(found)
-
-
 def draw_segmentation(rows: pd.DataFrame, folder: Path) -> Path:
-    """Mean IoU and mean accuracy over the severity, the mean over types, from a :func:`segmentation_frame`."""
+    """Mean IoU and mean accuracy over the severity, the mean over types.
+
+    Args:
+        rows: of :func:`~kattn_cli.figures.segmentation_values.segmentation_frame`.
+    """
     figure, every = panels(len(QUANTITIES))
     palette = Palette()
     for axes, (column, name) in zip(every, QUANTITIES.items(), strict=True):
@@ -115,16 +88,6 @@ def draw_sheet(pictures: Sequence[Told], class_names: Sequence[str], folder: Pat
     if patches:
         figure.legend(handles=patches, loc="outside upper center", ncols=min(6, len(patches)), fontsize="small")
     return save(figure, folder, "segmentation", caption)
-
-
-def _of_one_run(rows: pd.DataFrame) -> pd.DataFrame:
-    test = rows[rows["split"] == "test"]
-    together = measured_together(test)
-    if together.empty:
-        return test[test["severity"] == 0].iloc[-1:]
-    complete = together.groupby("corruption")["severity"].agg(set)
-    names = [name for name, found in complete.items() if found >= SEVERITIES]
-    return together[(together["severity"] == 0) | together["corruption"].isin(names)]
 
 
 def _colours(count: int) -> NDArray[np.floating]:

@@ -10,10 +10,11 @@ from typing import Any
 
 import pandas as pd
 
+from kattn_cli.csv_rows import whole_rows
 from kattn_cli.report.groups import Group
 from kattn_cli.report.numbers import listed, short
 from kattn_cli.report.page import Block, Part, Table
-from kattn_cli.results import Run, whole_rows
+from kattn_cli.results import Run
 
 SPEEDS = ("images_per_second", "sequences_per_second", "tokens_per_second", "windows_per_second")
 

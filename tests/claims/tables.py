@@ -14,7 +14,8 @@ import yaml
 from kattn_cli.claims import PAPERS
 from kattn_cli.claims.evidence import Evidence
 from kattn_cli.claims.page import findings
-from kattn_cli.results import Run, write_rows
+from kattn_cli.csv_rows import write_rows
+from kattn_cli.results import Run
 
 SEEDS = range(3)
 Rows = Sequence[Mapping[str, Any]]

@@ -169,7 +169,10 @@ def test_list(kind: str, results: Path, capfd: pytest.CaptureFixture[str]) -> No
         (["eval", "--results", "{empty}"], "Make one with: kattn train quickstart/softmax"),
         (["plot", "--results", "{empty}"], "Make one with: kattn train quickstart/softmax"),
         (["eval", "tinny", "--results", "{results}"], 'no such run under {results}/; did you mean "tiny"?'),
-        (["eval", "tiny", "--split", "tets", "--results", "{results}"], "expected test, validation or train"),
+        (
+            ["eval", "tiny", "--split", "tets", "--results", "{results}"],
+            "'tets' is not one of 'test', 'validation'",
+        ),
         (["eval", "tiny", "--device", "gpu", "--results", "{results}"], "--device gpu: expected auto, cpu, cuda"),
         (["attack", "tiny", "--epsilon", "4/0", "--results", "{results}"], '"4/0" is not a number or a fraction'),
         (["attack", "tiny", "--epsilon", "4", "--results", "{results}"], "4 is not in (0, 1]"),

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from kattn_cli.commands.eval import EVAL_CSV
 from kattn_cli.commands.loading import as_image_run, open_run
+from kattn_cli.csv_rows import read_rows
 from kattn_cli.data.corruptions import corrupt
-from kattn_cli.results import Run, read_rows
+from kattn_cli.results import Run
 
 CPU = torch.device("cpu")
 
@@ -144,9 +145,9 @@ def test_rows_are_replaced(
     ("ood", "expected"),
     [
         ("{folder}", "--ood {folder}: expected NAME=PATH, such as imagenet-a=data/imagenet-a"),
-        ("test={folder}", "test is the name of a split"),
-        ("a b={folder}", "a b is no name"),
-        ("a={folder}/no", "--ood a={folder}/no: {folder}/no is not a folder"),
+        ("test={folder}", "--ood test: is the name of a split"),
+        ("a b={folder}", "--ood a b: is no name"),
+        ("a={folder}/no", "--ood a: {folder}/no is not a folder"),
         ("a={folder}/2", "--ood a: {folder}/2 has no class folders; expected <class>/* or <corruption>/<severity>/"),
         ("a={folder}", "--ood a: {folder}: has a folder two, which is no class of the data set (the nearest is "),
     ],

@@ -11,10 +11,11 @@ from torch import nn
 
 from kattn_cli.analysis.expert_load import ExpertLoad
 from kattn_cli.commands.experts import EXPERTS_CSV, note_epoch, note_evaluation, rows, told
+from kattn_cli.csv_rows import read_rows
 from kattn_cli.models import LanguageModel, build_language_model
 from kattn_cli.recipe import Attention
 from kattn_cli.recipe_model import Decoder
-from kattn_cli.results import Run, create_run, read_rows
+from kattn_cli.results import Run, create_run
 
 TOKENS = 2 * 5
 

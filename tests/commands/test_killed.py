@@ -9,7 +9,8 @@ import torch
 from killed_training import Event, train_until
 from safetensors.torch import load_file
 
-from kattn_cli.results import Run, read_rows
+from kattn_cli.csv_rows import read_rows
+from kattn_cli.results import Run
 
 DEIT = """\
 name: killed

@@ -17,10 +17,11 @@ from kattn_cli.analysis.perplexity import surprise
 from kattn_cli.commands import perplexity
 from kattn_cli.commands.loading import open_run
 from kattn_cli.commands.perplexity import KEY, PERPLEXITY_CSV
+from kattn_cli.csv_rows import read_rows
 from kattn_cli.data import TextData
 from kattn_cli.data.word_swap import swap_words
 from kattn_cli.models import AttentionModel
-from kattn_cli.results import Run, read_rows
+from kattn_cli.results import Run
 from kattn_cli.training.checkpoint import weights_path
 from kattn_cli.training.fingerprint import fingerprint
 

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from kattn_cli.commands.train import train
+from kattn_cli.csv_rows import read_rows
 from kattn_cli.errors import RunError
-from kattn_cli.results import Run, read_rows
+from kattn_cli.results import Run
 
 CPU = torch.device("cpu")
 

@@ -15,9 +15,10 @@ from command_line import Said, kattn
 
 from kattn_cli.commands import rollouts
 from kattn_cli.commands.rollouts import KEY
+from kattn_cli.csv_rows import append_rows, read_rows, write_rows
 from kattn_cli.environments.scripted import CORRIDOR, STEPS
 from kattn_cli.figures.rollout_values import ROLLOUTS_CSV
-from kattn_cli.results import Run, append_rows, read_rows, write_rows
+from kattn_cli.results import Run
 from kattn_cli.training.checkpoint import weights_path
 from kattn_cli.training.fingerprint import fingerprint
 
@@ -155,11 +156,21 @@ def test_processes_of_their_own_come_to_the_same(results: Path, capfd: pytest.Ca
     assert numbers(rows(results)) == expected
 
 
-def test_options_of_other_kinds_are_refused(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    takes = "it takes --target-return, --episodes, --seed, --workers, --again and --checkpoint"
-    for option in (["--corruptions"], ["--window", 3], ["--limit", 5], ["--split", "train"], ["--save-images"]):
-        said = acted(capfd, results, *option, code=2)
-        assert said.err.strip() == f"{results / 'corridor/0'}: reads trajectories; {takes}"
+@pytest.mark.parametrize(
+    ("option", "kinds"),
+    [
+        (["--corruptions"], "images or images with masks"),
+        (["--ood", "a=b"], "images"),
+        (["--window", 3], "text"),
+        (["--limit", 5], "images or images with masks or sequences or text"),
+        (["--split", "test"], "images or images with masks or sequences or text"),
+    ],
+)
+def test_options_of_other_kinds_are_refused(
+    option: list[str | int], kinds: str, results: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = acted(capfd, results, *option, code=2)
+    assert said.err.strip() == f"{results / 'corridor/0'}: reads trajectories; {option[0]} is for runs on {kinds}"
 
 
 def test_the_environment_must_be_that_of_the_data(results: Path, capfd: pytest.CaptureFixture[str]) -> None:

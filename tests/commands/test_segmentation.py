@@ -21,9 +21,10 @@ from kattn_cli.commands.loading import data_of, open_run
 from kattn_cli.commands.segmentation import CLASSES_CSV, SEGMENTATION_CSV, evaluate_segmenters
 from kattn_cli.commands.segmentation_report import gains
 from kattn_cli.commands.train import train
+from kattn_cli.csv_rows import read_rows
 from kattn_cli.data import MaskSplit
 from kattn_cli.data.corruptions import CORRUPTIONS
-from kattn_cli.results import Run, read_rows
+from kattn_cli.results import Run
 from kattn_cli.training.evaluate_masks import evaluate_masks
 from kattn_cli.training.loop import Hooks, Trainer
 

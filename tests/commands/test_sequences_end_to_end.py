@@ -15,7 +15,8 @@ from command_line import kattn
 from tiny_series import UNCOUNTED, write_series
 
 from kattn_cli.commands import loading
-from kattn_cli.results import Run, read_rows
+from kattn_cli.csv_rows import read_rows
+from kattn_cli.results import Run
 
 BEER = "\n".join(f"{number} bottles of beer on the wall, {number} bottles of beer." for number in range(80))
 RECIPES = {
@@ -250,19 +251,26 @@ def test_attacks_of_the_wrong_kind(results: Path, trained: Path, capfd: pytest.C
     )
 
 
-def test_measurements_of_the_wrong_kind(written: Path, results: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_measurements_of_the_wrong_kind(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
     series, text = results / "series" / "0", results / "text" / "0"
-    for option in (["--corruptions"], ["--corruption", "fog"], ["--ood", f"other={written}"], ["--save-images"]):
-        assert refused(capfd, results, "eval", "text", *option) == (
-            f"{text}: reads text; corruptions and --ood are for runs on images"
-        )
-    assert refused(capfd, results, "eval", "series", "--corruptions") == (
-        f"{series}: reads sequences (uea); --corruptions is for runs on images"
-    )
-    for name, value in (("--window", "4"), ("--stride", "2"), ("--corpus", "a=b")):
-        assert refused(capfd, results, "eval", "series", name, value) == (
-            "--window, --stride and --corpus are for language models, and none of the runs is one"
-        )
+    for option in (["--corruptions"], ["--corruption", "fog"], ["--save-images"], ["--seed", "0"]):
+        for run, folder, reads in (("text", text, "text"), ("series", series, "sequences")):
+            kinds = "images or images with masks" + (" or trajectories" if option[0] == "--seed" else "")
+            told = f"{folder}: reads {reads}; {option[0]} is for runs on {kinds}"
+            assert refused(capfd, results, "eval", run, *option) == told
+    assert refused(capfd, results, "eval", "text", "--ood", "a=b") == f"{text}: reads text; --ood is for runs on images"
+    for name, value in {"--window": "4", "--stride": "2", "--corpus": "a=b"}.items():
+        told = f"{series}: reads sequences; {name} is for runs on text"
+        assert refused(capfd, results, "eval", "text", "series", name, value) == told
+    told = f"{text}: reads text; --episodes is for runs on trajectories"
+    assert refused(capfd, results, "eval", "text", "--episodes", "3") == told
+
+
+def test_runs_of_several_kinds_at_once(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    said = kattn(capfd, "eval", "series", "text", "--limit", 6, "--results", results, "--device", "cpu")
+    assert said.code == 0, said.err
+    assert len(read_rows(results / "series" / "0" / "eval.csv")) == 1
+    assert read_rows(results / "text" / "0" / "perplexity.csv")[0]["tokens"] == "6"
 
 
 def test_windows_that_do_not_fit(results: Path, capfd: pytest.CaptureFixture[str]) -> None:

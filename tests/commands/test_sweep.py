@@ -18,7 +18,8 @@ from kattn_cli.commands.recipes import load_sweep
 from kattn_cli.commands.sweep import plan
 from kattn_cli.commands.sweep_point import lock_of
 from kattn_cli.commands.sweep_view import ranking
-from kattn_cli.results import Run, read_rows
+from kattn_cli.csv_rows import read_rows
+from kattn_cli.results import Run
 
 SWEPT = """\
 name: swept

@@ -11,9 +11,10 @@ from kattn_cli.commands import recipes
 from kattn_cli.commands.dry_run import dry_run
 from kattn_cli.commands.loading import build, data_of
 from kattn_cli.commands.train import train
+from kattn_cli.csv_rows import read_rows
 from kattn_cli.errors import CheckpointError, RunError
 from kattn_cli.figures.comparison import comparison
-from kattn_cli.results import Run, read_rows
+from kattn_cli.results import Run
 from kattn_cli.training import checkpoint
 
 CPU = torch.device("cpu")

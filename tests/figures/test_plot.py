@@ -11,9 +11,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from kattn_cli.commands.plot import draw_spectra, plot_runs, plot_table
+from kattn_cli.csv_rows import write_rows
 from kattn_cli.errors import RunError
 from kattn_cli.figures.frames import frame
-from kattn_cli.results import Run, create_run, write_rows
+from kattn_cli.results import Run, create_run
 
 Tables = dict[str, pd.DataFrame]
 LABELS = ("mine", "softmax")

@@ -13,10 +13,11 @@ from matplotlib.figure import Figure
 from sequence_runs import write_run
 
 from kattn_cli.analysis.statistics import mean_interval
+from kattn_cli.csv_rows import write_rows
 from kattn_cli.figures.rollout_values import ROLLOUTS_CSV, asked_for
 from kattn_cli.figures.rollouts import draw_rollouts, score_points
 from kattn_cli.figures.style import COLOURS
-from kattn_cli.results import Run, write_rows
+from kattn_cli.results import Run
 
 RECIPE = {"name": "d4rl", "environment": "hopper"}
 

@@ -9,12 +9,20 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
-from kattn_cli.figures.segmentation import Told, draw_segmentation, draw_sheet, segmentation_frame, segmentation_summary
+from kattn_cli.figures.segmentation import Told, draw_segmentation, draw_sheet
+from kattn_cli.figures.segmentation_values import segmentation_frame, segmentation_summary
 
 
 def row(label: str, seed: int, severity: int, iou: float, corruption: str = "", **changes: object) -> dict[str, object]:
     measured = {"mean_iou": iou, "mean_accuracy": iou + 10, "pixel_accuracy": 80.0, "images": 50, "split": "test"}
-    of_run = {"label": label, "mechanism": label, "run_seed": seed, "checkpoint": "best", "weights": f"{label}{seed}"}
+    of_run = {
+        "label": label,
+        "mechanism": label,
+        "run_seed": seed,
+        "folder": f"{label}/{seed}",
+        "checkpoint": "best",
+        "weights": f"{label}{seed}",
+    }
     how = {"parameters": "imagenet-c" if corruption else "", "seed": 0 if corruption else ""}
     return {**measured, **of_run, **how, "severity": severity, "corruption": corruption, **changes}
 
@@ -56,10 +64,11 @@ def test_rows_of_fewer_images_or_earlier_weights_do_not_mix_with_the_rest() -> N
 def test_clean_rows_alone_are_told_too(tmp_path: Path) -> None:
     rows = table()
     clean = rows[rows["severity"] == 0]
-    frame = segmentation_frame(clean)
+    frame = segmentation_frame(pd.concat([clean, pd.DataFrame([row("rpc", 0, 0, 99.0, images=5)])]))
     found = segmentation_summary(frame)
     assert found["corrupted_mean_iou"].isna().all()
     assert found["types"].tolist() == [0] * 4
+    assert sorted(found["mean_iou"]) == [40.0, 41.0, 42.0, 43.0], "of the most images"
     assert draw_segmentation(frame, tmp_path).name == "segmentation_severity.png"
 
 

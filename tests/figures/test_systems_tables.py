@@ -14,10 +14,11 @@ from kattn_cli.claims.evidence import Evidence
 from kattn_cli.claims.page import findings
 from kattn_cli.claims.primal import PAPER as PRIMAL
 from kattn_cli.claims.rpc import PAPER as RPC
+from kattn_cli.csv_rows import write_rows
 from kattn_cli.figures.comparison import comparison
 from kattn_cli.figures.paper_numbers import paper_numbers
 from kattn_cli.figures.sequence_runs import sequence_run
-from kattn_cli.results import Run, create_run, write_rows
+from kattn_cli.results import Run, create_run
 
 PRIMAL_PLUS: dict[str, Any] = {"name": "softmax", "layers": {-1: {"name": "primal", "s": 64, "eta": 0.05}}}
 RPC_FIRST: dict[str, Any] = {"name": "rpc", "iterations": 4, "layers": {"1:": {"name": "symmetric"}}}
@@ -133,10 +134,19 @@ def test_returns_are_compared(hopper: list[Run]) -> None:
 
 
 def segmenting(results: Path, name: str, seed: int, attention: Mapping[str, Any], iou: float, worse: float) -> Run:
-    shared = {"split": "test", "images": 50, "checkpoint": "best", "pixel_accuracy": 90.0}
-    clean = {**shared, "corruption": "", "severity": 0, "mean_accuracy": iou + 5, "mean_iou": iou}
+    shared = {"split": "test", "images": 50, "checkpoint": "best", "weights": "w", "pixel_accuracy": 90.0}
+    unmade = {"corruption": "", "severity": 0, "parameters": "", "seed": ""}
+    clean = {**shared, **unmade, "mean_accuracy": iou + 5, "mean_iou": iou}
+    made_as = {"parameters": "imagenet-c", "seed": 0}
     corrupted = [
-        {**shared, "corruption": f"kind {kind}", "severity": severity, "mean_accuracy": 9.0, "mean_iou": worse}
+        {
+            **shared,
+            **made_as,
+            "corruption": f"kind {kind}",
+            "severity": severity,
+            "mean_accuracy": 9.0,
+            "mean_iou": worse,
+        }
         for kind in range(15)
         for severity in range(1, 6)
     ]

@@ -12,7 +12,7 @@ from typing import Literal
 
 from kattn_cli.commands.audit import kernel_view, maps, primal, pursuit, subspaces
 from kattn_cli.commands.audit.view import View
-from kattn_cli.results import Row
+from kattn_cli.csv_rows import Row
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from kattn_cli.analysis.eigenvector_check import eigenvector_check
 from kattn_cli.analysis.projection_error import CONVENTIONS, projection_error
 from kattn_cli.analysis.theorem_values import theorem_values
 from kattn_cli.commands.audit.view import View, of_head
-from kattn_cli.results import Row
+from kattn_cli.csv_rows import Row
 
 
 def projection_errors(view: View) -> Iterator[Row]:

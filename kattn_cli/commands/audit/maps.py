@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kattn_cli.analysis.foreground import foreground, map_auc, null_auc
 from kattn_cli.commands.audit.view import View, of_head
-from kattn_cli.results import Row
+from kattn_cli.csv_rows import Row
 
 SHOWN = 6
 """Images whose maps are written."""

@@ -12,10 +12,11 @@ from kattn_cli.commands.audit import ITEMS, Item
 from kattn_cli.commands.audit.view import View
 from kattn_cli.commands.moments import Moment, followed
 from kattn_cli.console import progress_bar
+from kattn_cli.csv_rows import write_rows
 from kattn_cli.device import device_name
 from kattn_cli.errors import RunError, did_you_mean
 from kattn_cli.provenance import provenance
-from kattn_cli.results import Run, write_rows
+from kattn_cli.results import Run
 
 FOLDER = "audit"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kattn_cli.analysis.duality import chance_overlap, dual_regulariser, duality
 from kattn_cli.analysis.over_inputs import mean_and_deviation
 from kattn_cli.commands.audit.view import View, of_head
+from kattn_cli.csv_rows import Row
 from kattn_cli.kernels.primal import CONVENTIONS
-from kattn_cli.results import Row
 
 
 def dualities(view: View) -> Iterator[Row]:

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from kattn_cli.analysis.pursuit import planted, principal_component_pursuit, pursuit_trace, recovery
 from kattn_cli.commands.audit.view import View, of_head
+from kattn_cli.csv_rows import Row
 from kattn_cli.kernels.pap import CONVENTIONS, Pursuit, pap_steps
-from kattn_cli.results import Row
 
 ITERATIONS = 20
 """To see whether more of them would converge."""

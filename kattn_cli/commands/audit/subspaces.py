@@ -12,8 +12,8 @@ from kattn_cli.analysis.coding_rate import variational_coding_rate
 from kattn_cli.analysis.over_inputs import mean_and_deviation
 from kattn_cli.analysis.subspaces import CoherenceNull, coherence, coherence_null, subspace_gram
 from kattn_cli.commands.audit.view import View
+from kattn_cli.csv_rows import Row
 from kattn_cli.data import SplitName
-from kattn_cli.results import Row
 
 COMPRESSED = 500
 """Images of each split, as in the paper's Figure 4a."""

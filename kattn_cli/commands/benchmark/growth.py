@@ -11,7 +11,7 @@ from kattn_cli.analysis.statistics import power_law
 from kattn_cli.attention import ATTENTIONS
 from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
 from kattn_cli.commands.benchmark.place import DIM, Place, by_version
-from kattn_cli.results import Row
+from kattn_cli.csv_rows import Row
 
 LENGTHS = tuple(2**k for k in range(11, 16))
 LINEAR = 1.1

@@ -25,11 +25,11 @@ from kattn_cli.analysis.statistics import median_interval
 from kattn_cli.analysis.turns import Program
 from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
 from kattn_cli.commands.benchmark.place import DIM, HEADS, Place, by_version, forward_backward
+from kattn_cli.csv_rows import Row
 from kattn_cli.kernels.causal_tssa_operator import causal_tssa
 from kattn_cli.kernels.primal import cosine_scores, ksvd_objective, ksvd_objective_of
 from kattn_cli.kernels.tssa import tssa_naive
 from kattn_cli.kernels.tssa_operator import tssa
-from kattn_cli.results import Row
 
 Bounds = Mapping[str, float]
 """By type of device."""

@@ -14,11 +14,11 @@ from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
 from kattn_cli.commands.benchmark.place import Place
 from kattn_cli.commands.cost_table import CostTable
 from kattn_cli.console import console, progress_bar
+from kattn_cli.csv_rows import append_rows, read_rows
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, did_you_mean
 from kattn_cli.kernels.cpu import build
 from kattn_cli.provenance import provenance
-from kattn_cli.results import append_rows, read_rows
 
 FOLDER = "benchmark"
 KEYS = ("item", "quantity", "ours", "against")

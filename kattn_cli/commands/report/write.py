@@ -11,8 +11,7 @@ from kattn_cli.commands.report.sources import PAGE
 from kattn_cli.errors import RunError
 from kattn_cli.report import html, latex, markdown
 from kattn_cli.report.page import Page, tables
-from kattn_cli.results import write_text
-from kattn_cli.whole_file import faults_as
+from kattn_cli.whole_file import faults_as, write_text
 
 HTML = "report.html"
 _OWN = re.compile(rf"\]\(((?:{FIGURES}|{markdown.TABLES})/[^)]+)\)")
