@@ -22,10 +22,11 @@ from kattn_cli.recipe_files import find_recipes, shipped_recipes
 from kattn_cli.recipe_model import DecisionTransformer as Sizes
 
 ALL = [name for name in shipped_recipes() if name.startswith("control/")]
-SMALL = [f"control/small/hopper/{name}" for name in ("softmax", "primal_plus", "tssa")]
 FULL = [name for name in ALL if not name.startswith("control/small/")]
 PAPER = {"hopper": "Hopper", "halfcheetah": "HalfCheetah", "walker2d": "Walker"}
 """Rows of Table 5."""
+MODELS = ("softmax", "primal_plus", "tssa")
+SMALL = [f"control/small/{one}/{name}" for one in PAPER for name in MODELS]
 TRANSITIONS = {"medium": 1_000_000, "medium_expert": 2_000_000}
 REPLAY = {"hopper": 402_000, "halfcheetah": 202_000, "walker2d": 302_000}
 """Of D4RL's sets, about."""
@@ -81,7 +82,7 @@ def built(recipe: Recipe, states: int = 11, actions: int = 3) -> DecisionTransfo
 
 
 def test_all_are_here() -> None:
-    full = {f"control/{one}/{name}" for one in ENVIRONMENTS for name in ("softmax", "primal_plus", "tssa")}
+    full = {f"control/{one}/{name}" for one in ENVIRONMENTS for name in MODELS}
     assert set(ALL) == full | set(SMALL) | {"control/small/corridor"}
 
 
@@ -168,14 +169,12 @@ def test_numbers_of_the_paper(name: str) -> None:
 def test_full_size_names_a_small_sibling(name: str) -> None:
     assert "not run here" in prose(name)
     (sibling,) = re.findall(r"Small sibling: ([\w/]+) \(one core\)", prose(name))
-    assert sibling == f"control/small/hopper/{name.rpartition('/')[2]}"
+    assert sibling == name.replace("control/", "control/small/")
 
 
-@pytest.mark.parametrize(
-    "names", [SMALL, *([f"control/{one}/{kind}" for kind in ("softmax", "primal_plus", "tssa")] for one in PAPER)]
-)
-def test_what_is_compared_differs_in_attention_alone(names: list[str]) -> None:
-    recipes = [load(name) for name in names]
+@pytest.mark.parametrize("folder", [f"control/{size}{one}" for size in ("small/", "") for one in PAPER])
+def test_what_is_compared_differs_in_attention_alone(folder: str) -> None:
+    recipes = [load(f"{folder}/{name}") for name in MODELS]
     for section in ("model", "train", "data", "seeds"):
         assert all(getattr(one, section) == getattr(recipes[0], section) for one in recipes)
     assert len({one.attention.model_dump_json() for one in recipes}) == len(recipes)
