@@ -56,7 +56,8 @@ class Algorithm(str, Enum):
 @data_app.command(epilog="Example:  kattn data collect hopper --algorithm ppo --steps 400000 --output data/control")
 def collect(
     environment: Annotated[
-        str, typer.Argument(help="hopper, halfcheetah, walker2d, or an id of gymnasium's.", show_default=False)
+        str,
+        typer.Argument(help="hopper, halfcheetah, walker2d, corridor, or an id of gymnasium's.", show_default=False),
     ],
     hyperparameters: Annotated[
         list[str] | None,
@@ -64,10 +65,14 @@ def collect(
     ] = None,
     output: Annotated[Path, typer.Option(help="The folder of the files.")] = Path("data/control"),
     algorithm: Annotated[
-        Algorithm, typer.Option(help="How the policy is trained; scripted: not at all.")
-    ] = Algorithm.sac,
+        Algorithm | None,
+        typer.Option(help="How the policy is trained; scripted: not at all. [default: sac; scripted of the corridor]"),
+    ] = None,
     steps: Annotated[int, typer.Option(min=1, help="Steps of training.")] = 300_000,
-    transitions: Annotated[int, typer.Option(min=1, help="Steps to record of each policy, at least.")] = 200_000,
+    transitions: Annotated[
+        int | None,
+        typer.Option(min=1, help="Steps to record of each policy, at least. [default: 200000; 4000 of a script]"),
+    ] = None,
     evaluate_every: Annotated[int, typer.Option(min=1, help="Steps between evaluations, which are kept.")] = 10_000,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes of an evaluation.")] = 10,
     medium: Annotated[
@@ -82,10 +87,13 @@ def collect(
     The same command goes on with what was stopped or killed, from its last evaluation. Two runs with one seed record
     the same.
     """
-    if algorithm is Algorithm.scripted:
+    from kattn_cli.environments.names import CORRIDOR, environment_id
+
+    usual = Algorithm.scripted if environment_id(environment) == CORRIDOR else Algorithm.sac
+    if (algorithm or usual) is Algorithm.scripted:
         from kattn_cli.commands.collect_scripted import collect_scripted
 
-        typer.echo(collect_scripted(environment, output, transitions, seed))
+        typer.echo(collect_scripted(environment, output, transitions or 4_000, seed))
         return
     from kattn_cli.commands.collect import collect as run_collection
     from kattn_cli.commands.collect_settings import Settings, hyperparameters_of
@@ -94,9 +102,9 @@ def collect(
     console.quiet = quiet
     settings = Settings(
         environment=environment,
-        algorithm=algorithm.value,
+        algorithm=(algorithm or usual).value,
         steps=steps,
-        transitions=transitions,
+        transitions=transitions or 200_000,
         evaluate_every=evaluate_every,
         episodes=episodes,
         medium=medium,

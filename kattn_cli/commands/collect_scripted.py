@@ -1,10 +1,11 @@
-"""``kattn data collect kattn/Corridor-v0 --algorithm scripted``: behaviour that nobody has to train."""
+"""``kattn data collect corridor``: behaviour that nobody has to train."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from kattn_cli.environments.extra import require_control
+from kattn_cli.environments.names import CORRIDOR, environment_id
 from kattn_cli.errors import KattnError
 
 FILE = "corridor_mixed.hdf5"
@@ -18,10 +19,10 @@ def collect_scripted(environment: str, output: Path, transitions: int, seed: int
         DataError: if the file cannot be written.
     """
     require_control("kattn data collect", "gymnasium", "h5py")
-    from kattn_cli.environments.scripted import CORRIDOR, STEPS, write_scripted
+    from kattn_cli.environments.scripted import STEPS, write_scripted
 
-    if environment != CORRIDOR:
-        raise KattnError(f"--algorithm scripted: is of {CORRIDOR}; {environment} has no script, take sac, td3 or ppo")
+    if environment_id(environment) != CORRIDOR:
+        raise KattnError(f"--algorithm scripted: is of corridor; {environment} has no script, take sac, td3 or ppo")
     path = output / FILE
     write_scripted(path, -(-transitions // STEPS), seed)
     return path

@@ -36,6 +36,10 @@ ENVIRONMENTS = {
 }
 
 
+CORRIDOR = "kattn/Corridor-v0"
+"""Our own, with a known optimum; see :mod:`kattn_cli.environments.scripted`."""
+
+
 def short_name(environment: str) -> str:
     """``hopper`` of ``hopper``, ``Hopper-v5`` and ``hopper-medium-v2``; any other name as it is."""
     first = environment.partition("-")[0].partition("_")[0].lower()
@@ -44,6 +48,8 @@ def short_name(environment: str) -> str:
 
 def environment_id(environment: str) -> str:
     """What gymnasium calls the environment: ``Hopper-v5`` of ``hopper``, and any other name as it is."""
+    if environment.lower() == "corridor":
+        return CORRIDOR
     known = ENVIRONMENTS.get(environment.lower())
     return known.id if known else environment
 

@@ -13,7 +13,8 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-CORRIDOR = "kattn/Corridor-v0"
+from kattn_cli.environments.names import CORRIDOR
+
 STEPS = 20
 STRIDE = 0.2
 """How far an action of 1 goes."""

@@ -10,13 +10,15 @@ import pytest
 pytest.importorskip("gymnasium")
 pytest.importorskip("h5py")
 
+import h5py
 import torch
 from command_line import Said, kattn
 
 from kattn_cli.commands import rollouts
 from kattn_cli.commands.rollouts import KEY
 from kattn_cli.csv_rows import append_rows, read_rows, write_rows
-from kattn_cli.environments.scripted import CORRIDOR, STEPS
+from kattn_cli.environments.names import CORRIDOR
+from kattn_cli.environments.scripted import STEPS
 from kattn_cli.figures.rollout_values import ROLLOUTS_CSV
 from kattn_cli.results import Run
 from kattn_cli.training.checkpoint import weights_path
@@ -208,8 +210,14 @@ def test_plotted(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
 def test_only_the_corridor_has_a_script(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     said = kattn(capfd, "data", "collect", "hopper", "--algorithm", "scripted", "--output", tmp_path)
     assert said.code == 2
-    assert said.err.strip() == (f"--algorithm scripted: is of {CORRIDOR}; hopper has no script, take sac, td3 or ppo")
-    said = kattn(
-        capfd, "data", "collect", CORRIDOR, "--algorithm", "scripted", "--transitions", 50, "--output", tmp_path
-    )
+    assert said.err.strip() == "--algorithm scripted: is of corridor; hopper has no script, take sac, td3 or ppo"
+
+
+@pytest.mark.parametrize("name", ["corridor", CORRIDOR])
+def test_the_corridor_is_scripted_unless_told_otherwise(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    said = kattn(capfd, "data", "collect", name, "--output", tmp_path)
     assert said.out.strip() == str(tmp_path / "corridor_mixed.hdf5")
+    with h5py.File(tmp_path / "corridor_mixed.hdf5") as file:
+        assert (len(file["rewards"]), file.attrs["environment"]) == (4000, CORRIDOR)

@@ -22,6 +22,7 @@ from kattn_cli.environments.names import (
         ("walker2d-medium-v2", "walker2d", "walker2d-medium-v2"),
         ("hopper_medium_replay-v2", "hopper", "hopper_medium_replay-v2"),
         ("Pendulum-v1", "Pendulum-v1", "Pendulum-v1"),
+        ("corridor", "corridor", "kattn/Corridor-v0"),
         ("kattn/Corridor-v0", "kattn/Corridor-v0", "kattn/Corridor-v0"),
     ],
 )

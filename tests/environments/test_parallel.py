@@ -12,8 +12,9 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 
+from kattn_cli.environments.names import CORRIDOR
 from kattn_cli.environments.parallel import LONGEST, make_environment, make_environments
-from kattn_cli.environments.scripted import CORRIDOR, Corridor
+from kattn_cli.environments.scripted import Corridor
 from kattn_cli.errors import KattnError
 
 

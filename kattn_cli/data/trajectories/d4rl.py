@@ -38,7 +38,7 @@ class D4rl(TrajectorySet):
     needs = "h5py"
     description = "trajectories of a policy, in D4RL's layout"
     how_to_get = (
-        "kattn data collect hopper --output FOLDER records some; or download hopper_medium-v2.hdf5 of "
+        "kattn data collect hopper (or corridor) records some in data/control; or download hopper_medium-v2.hdf5 of "
         "http://rail.eecs.berkeley.edu/datasets/offline_rl/gym_mujoco_v2 and give its folder as root"
     )
     path_options = ("root", "path")
