@@ -10,8 +10,6 @@ import gymnasium
 import numpy as np
 
 from kattn_cli.data.trajectories.steps import Steps
-from kattn_cli.environments.names import ENVIRONMENTS
-from kattn_cli.errors import KattnError, did_you_mean
 
 Act = Callable[[np.ndarray], np.ndarray]
 """From an observation ``(S,)`` to an action ``(A,)``."""
@@ -29,29 +27,6 @@ class Purpose(IntEnum):
 def derived_seed(seed: int, purpose: Purpose, number: int = 0) -> int:
     """A seed of its own for each purpose, and for each of several of one."""
     return int(np.random.SeedSequence([seed, purpose, number]).generate_state(1)[0])
-
-
-def make(environment: str) -> gymnasium.Env[np.ndarray, np.ndarray]:
-    """The environment of that id in gymnasium.
-
-    Raises:
-        KattnError: if there is none; if observations or actions are other than a row of numbers; if it has no limit of
-            time, so that an episode may never end.
-    """
-    try:
-        made = gymnasium.make(environment)
-    except gymnasium.error.UnregisteredEnv:
-        hint = did_you_mean(environment, [*ENVIRONMENTS, *gymnasium.registry])
-        known = f"expected {', '.join(ENVIRONMENTS)} or an id of gymnasium's"
-        raise KattnError(f'{known}, not "{environment}"{hint}') from None
-    except (gymnasium.error.Error, ImportError) as error:
-        raise KattnError(f"{environment}: cannot be made: {' '.join(str(error).split())}") from None
-    for what, space in (("observations", made.observation_space), ("actions", made.action_space)):
-        if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
-            raise KattnError(f"{environment}: its {what} are {space}; expected a Box of one axis")
-    if made.spec is None or made.spec.max_episode_steps is None:
-        raise KattnError(f"{environment}: has no limit of time (max_episode_steps), so that an episode may never end")
-    return made
 
 
 class Recorder(gymnasium.Wrapper):

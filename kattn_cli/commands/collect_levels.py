@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from stable_baselines3.common.utils import set_random_seed
 
-from kattn_cli.commands.collect_episodes import Act, Purpose, Recorder, derived_seed, episodes, make
+from kattn_cli.commands.collect_episodes import Act, Purpose, Recorder, derived_seed, episodes
 from kattn_cli.commands.collect_policy import Learner
 from kattn_cli.commands.collect_record import LEVELS, Record
 from kattn_cli.commands.collect_settings import Settings
 from kattn_cli.commands.collect_training import Evaluation, Training
 from kattn_cli.data.trajectories.steps import Steps, joined, whole_episodes
 from kattn_cli.data.trajectories.writing import write_steps
-from kattn_cli.environments.names import environment_id
+from kattn_cli.environments.single import make_environment
 
 
 @dataclass
@@ -73,7 +73,7 @@ class LevelFiles:
 
     def _played(self, level: str, learner: Learner | None) -> Steps:
         """Whole episodes, of ``transitions`` steps at least; ``learner``: who acts, or chance."""
-        env = Recorder(make(environment_id(self.settings.environment)))
+        env = Recorder(make_environment(self.settings.environment))
         seed = derived_seed(self.settings.seed, Purpose.recording, LEVELS.index(level))
         set_random_seed(seed)
         env.action_space.seed(seed)

@@ -18,7 +18,8 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
-from kattn_cli.commands.collect_episodes import Recorder, make
+from kattn_cli.commands.collect_episodes import Recorder
+from kattn_cli.environments.single import make_environment
 from kattn_cli.errors import KattnError, did_you_mean
 
 ALGORITHMS: dict[str, type[BaseAlgorithm]] = {"sac": SAC, "td3": TD3, "ppo": PPO}
@@ -86,7 +87,7 @@ class Learner:
 
     def _environments(self, folder: Path | None = None) -> VecEnv:
         count = 4 if self.algorithm == "ppo" else 1
-        self.recorders = [Recorder(make(self.environment)) for _ in range(count)]
+        self.recorders = [Recorder(make_environment(self.environment)) for _ in range(count)]
         alone = DummyVecEnv([partial(_itself, recorder) for recorder in self.recorders])
         if self.algorithm != "ppo":
             return alone
@@ -119,7 +120,7 @@ def _usual(algorithm: str, environment: str, steps: int) -> dict[str, Any]:
     buffers = {"learning_starts": min(10_000, steps // 10), "buffer_size": min(1_000_000, steps)}
     if algorithm == "sac":
         return buffers
-    space = make(environment).action_space
+    space = make_environment(environment).action_space
     deviation = 0.1 * (space.high - space.low) / 2  # type: ignore[attr-defined]
     return {**buffers, "action_noise": NormalActionNoise(np.zeros_like(deviation), deviation)}
 

@@ -18,9 +18,10 @@ from pathlib import Path
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
-from kattn_cli.commands.collect_episodes import Purpose, Recorder, derived_seed, episodes, make
+from kattn_cli.commands.collect_episodes import Purpose, Recorder, derived_seed, episodes
 from kattn_cli.commands.collect_policy import REPLAY, Learner
 from kattn_cli.data.trajectories.steps import Steps, joined, whole_episodes
+from kattn_cli.environments.single import make_environment
 from kattn_cli.errors import KattnError, RunError
 from kattn_cli.whole_file import faults_as, replacing
 
@@ -104,7 +105,7 @@ class Training:
         self.learner.load(self._place(step))
 
     def _evaluated(self, stop: Callable[[], None]) -> list[float]:
-        env = Recorder(make(self.learner.environment))
+        env = Recorder(make_environment(self.learner.environment))
         seed = derived_seed(self.seed, Purpose.evaluation)
         return [float(one.rewards.sum()) for one in islice(episodes(env, self.learner.act, seed, stop), self.episodes)]
 

@@ -20,7 +20,7 @@ from kattn_cli.data.segmentation import SegmentationDataSet
 from kattn_cli.data.trajectories import TrajectorySet
 from kattn_cli.data.vocabulary import VOCABULARY_FILE, read_vocabulary
 from kattn_cli.environments.names import ENVIRONMENTS, short_name
-from kattn_cli.environments.parallel import LONGEST
+from kattn_cli.environments.single import LONGEST
 from kattn_cli.errors import DataError
 from kattn_cli.recipe import Recipe
 from kattn_cli.recipe_data import DataSection, ImageSection, SegmentationSection

@@ -64,7 +64,7 @@ def _over_targets(axes: Axes, table: pd.DataFrame, palette: Palette) -> None:
         axes.axhline(targets[0], color="0.45", linestyle="--", linewidth=looks.look.thin, label="return = target")
     else:
         axes.plot(targets, targets, color="0.45", linestyle="--", linewidth=looks.look.thin, label="return = target")
-    axes.set_xticks(targets, [f"{one:g}" for one in targets])
+    axes.set_xticks(targets, [f"{one:g}".replace("-", "\N{MINUS SIGN}") for one in targets])
     axes.set_xlabel("target return")
     axes.set_ylabel("return reached")
     axes.set_title(str(table["environment"].iloc[0]))
@@ -82,7 +82,7 @@ def _scores(axes: Axes, table: pd.DataFrame, palette: Palette) -> None:
         axes.bar(places, part["mean"], 0.9 * width, color=colour, alpha=0.85, label=label)
         spread: dict[str, Any] = {"ecolor": "0.45", "elinewidth": looks.look.thin, "capsize": 2}
         axes.errorbar(places, part["mean"], yerr=_spread(part), fmt="none", **spread)
-    axes.set_xticks(range(len(targets)), [f"{one:g}" for one in targets])
+    axes.set_xticks(range(len(targets)), [f"{one:g}".replace("-", "\N{MINUS SIGN}") for one in targets])
     axes.set_xlabel("target return")
     axes.set_ylabel("normalised score")
     axes.set_title(str(table["environment"].iloc[0]))
