@@ -39,6 +39,8 @@ CHANGES_NOTHING = (
 """Keys that change where and how a run is made, and none of its numbers."""
 UNNAMED = (*CHANGES_NOTHING, "data.path")
 """Overrides that a run is not called after."""
+FROM_RUNS = ("init_from", "data.vocabulary_from")
+"""Overrides that mean another run, which is told by its recipe's own name and its seed, and once."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +90,8 @@ class Run:
     def label(self) -> str:
         """The recipe's name, with the overrides that made this run differ from it, and how its epoch was chosen."""
         manifest = self.manifest
-        changed = [one for one in manifest.get("overrides", []) if one.partition("=")[0] not in UNNAMED]
         chosen = ["(chosen on test)"] if manifest.get("chosen_on") == "test" else []
-        return " ".join([self.name, *changed, *chosen])
+        return " ".join([self.name, *_named(manifest.get("overrides", [])), *chosen])
 
     @property
     def reads(self) -> str:
@@ -164,6 +165,16 @@ class Run:
     def add_measurement(self, record: Mapping[str, Any]) -> None:
         """Note in the manifest that a later command measured this run."""
         self.update(measurements=[*self.manifest.get("measurements", []), {**record, "end": now()}])
+
+
+def _named(overrides: Sequence[str]) -> list[str]:
+    """The overrides that a run is called after, in short."""
+    given = dict(one.partition("=")[::2] for one in overrides)
+    if given.get(FROM_RUNS[0]) == given.get(FROM_RUNS[1]):
+        given.pop(FROM_RUNS[1], None)
+    short = {key: Path(given[key]).parts[-2:] for key in FROM_RUNS if key in given}
+    given |= {key: "/".join(parts) for key, parts in short.items()}
+    return [f"{key}={value}" for key, value in given.items() if key not in UNNAMED]
 
 
 @lru_cache(maxsize=4096)

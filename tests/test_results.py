@@ -53,6 +53,14 @@ def test_manifest_follows_a_run(tmp_path: Path) -> None:
     assert [record["command"] for record in run.manifest["measurements"]] == ["kattn eval"]
 
 
+def test_a_run_is_called_after_its_overrides_in_short(tmp_path: Path) -> None:
+    begun = "results/language/moe/small/0"
+    overrides = ["data.root=x", f"init_from={begun}", "train.epochs=5", f"data.vocabulary_from={begun}"]
+    assert make(tmp_path, overrides=overrides).label == "a/b init_from=small/0 train.epochs=5"
+    overrides[-1] = "data.vocabulary_from=results/other/1"
+    assert make(tmp_path, overrides=overrides).label.endswith("train.epochs=5 data.vocabulary_from=other/1")
+
+
 def test_broken_manifest(tmp_path: Path) -> None:
     run = make(tmp_path)
     (run.folder / "manifest.json").write_text("{")
