@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 
 from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.figures import looks
-from kattn_cli.figures.frames import over_seeds, seeds_caption
+from kattn_cli.figures.frames import over_seeds, seeds_caption, shared_folder
 from kattn_cli.figures.style import Palette, band, legend_above, panels, save, side_by_side
 
 GROUP = ("label", "mechanism", "target_return")
@@ -24,6 +24,7 @@ def draw_rollouts(table: pd.DataFrame, folder: Path) -> Path:
     Args:
         table: of :func:`~kattn_cli.figures.rollout_values.asked_for`, with a row at least.
     """
+    table = _without_environment(table)
     parts = [part for _, part in table.groupby("environment", sort=False)]
     scored = [part for part in parts if part["normalised_score"].notna().all()]
     figure, every = panels(len(parts) + len(scored))
@@ -34,6 +35,16 @@ def draw_rollouts(table: pd.DataFrame, folder: Path) -> Path:
         _scores(axes, part, palette)
     legend_above(figure, *every)
     return save(figure, folder, "rollouts", _caption(table))
+
+
+def _without_environment(table: pd.DataFrame) -> pd.DataFrame:
+    """Labels less the environment, which is its panel's title, unless two of one panel would become one."""
+    parts = zip(table["label"], table["environment"], strict=True)
+    labels = [label.replace(f"{environment}/", "", 1) for label, environment in parts]
+    folder = shared_folder(labels)
+    short = table.assign(label=[label.removeprefix(folder) for label in labels])
+    same = ["environment", "label"]
+    return table if len(short.drop_duplicates(same)) < len(table.drop_duplicates(same)) else short
 
 
 def score_points(table: pd.DataFrame, column: str) -> pd.DataFrame:

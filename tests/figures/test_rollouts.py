@@ -76,6 +76,23 @@ def test_returns_and_scores_over_seeds(drawn: list[Figure], apart: Callable[[Fig
     assert "seeds 0, 1, 2; 2 episodes for each target; 95 % intervals over seeds (Student-t)" in caption
 
 
+def in_two_environments(results: Path, names: dict[str, str]) -> pd.DataFrame:
+    """Of one run in each, by its name: its environment."""
+    table = asked_for([write_acted(results, name, 0, 1000.0) for name in names])
+    return table.assign(environment=[environment for environment in names.values() for _ in range(4)])
+
+
+def test_of_several_environments_one_legend(drawn: list[Figure], tmp_path: Path) -> None:
+    draw_rollouts(in_two_environments(tmp_path, {"a/hopper/tssa": "hopper", "a/walker2d/tssa": "walker2d"}), tmp_path)
+    assert [axes.get_title() for axes in drawn[0].axes] == ["hopper", "walker2d"] * 2
+    assert [text.get_text() for text in drawn[0].legends[0].get_texts()] == ["tssa", "return = target"]
+
+
+def test_runs_of_one_environment_stay_apart(drawn: list[Figure], tmp_path: Path) -> None:
+    draw_rollouts(in_two_environments(tmp_path, {"a/tssa": "hopper", "a/hopper/tssa": "hopper"}), tmp_path)
+    assert len(drawn[0].legends[0].get_texts()) == 3
+
+
 def test_intervals_are_over_seeds_or_over_the_episodes_of_one(tmp_path: Path) -> None:
     points = score_points(several(tmp_path / "three", range(3)), "return")
     point = points[(points["label"] == "softmax") & (points["target_return"] == 3600)].iloc[0]
