@@ -11,8 +11,10 @@ from matplotlib.axes import Axes
 from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.figures import looks
 from kattn_cli.figures.frames import over_seeds, seeds_caption, shared_folder
-from kattn_cli.figures.style import Palette, band, legend_above, panels, save, side_by_side
+from kattn_cli.figures.style import DASHES, Palette, band, legend_above, panels, save, side_by_side
 
+HATCHES = ("", "//", "..", "xx", "--", "\\\\", "++", "oo")
+"""Of bars, as :data:`~kattn_cli.figures.style.DASHES` are of lines."""
 GROUP = ("label", "mechanism", "target_return")
 
 
@@ -87,10 +89,11 @@ def _scores(axes: Axes, table: pd.DataFrame, palette: Palette) -> None:
     labels = list(dict.fromkeys(points["label"]))
     width = 0.8 / len(labels)
     for (label, mechanism), part in points.groupby(["label", "mechanism"], sort=False):
-        colour = palette.line(str(mechanism), str(label))["color"]
+        line = palette.line(str(mechanism), str(label))
+        bars = {"color": line["color"], "alpha": 0.85, "hatch": HATCHES[DASHES.index(line["linestyle"])]}
         shift = side_by_side(labels.index(str(label)), len(labels), 0.8)
         places = [targets.index(target) + shift for target in part["target_return"]]
-        axes.bar(places, part["mean"], 0.9 * width, color=colour, alpha=0.85, label=label)
+        axes.bar(places, part["mean"], 0.9 * width, edgecolor="white", label=label, **bars)
         spread: dict[str, Any] = {"ecolor": "0.45", "elinewidth": looks.look.thin, "capsize": 2}
         axes.errorbar(places, part["mean"], yerr=_spread(part), fmt="none", **spread)
     axes.set_xticks(range(len(targets)), [f"{one:g}".replace("-", "\N{MINUS SIGN}") for one in targets])

@@ -63,7 +63,9 @@ PARTS: dict[PaperName, list[Part]] = {
             ("reward",),
             {"primal_plus": ("reward",)},
             note="The mean over episodes that were asked for the greatest return, as D4RL normalises it: 0 is a random "
-            "policy's, 100 its expert's. Environments are gymnasium's version 5, the paper's were version 2.",
+            "policy's, 100 its expert's. Environments are gymnasium's version 5, the paper's were version 2. "
+            "Trajectories are those of the recipe's folder: D4RL's own, or what kattn data collect recorded, whose "
+            "returns are others.",
         ),
         Part("control_costs", "Table 6: its time and memory", ("table6",), COSTS, {}),
         Part(
