@@ -44,7 +44,16 @@ def parallelise(model: AttentionModel, kind: Literal["ddp", "fsdp"], world: Worl
     for block in model.backbone.blocks:
         fully_shard(block, mesh=mesh, reshard_after_forward=_reshards(block))
     fully_shard(model, mesh=mesh, reshard_after_forward=_reshards(model))
+    if device.type == "cpu":
+        _divide_sums(model)
     return model
+
+
+def _divide_sums(model: nn.Module) -> None:
+    """Make means of gradients out of sums: asked for a mean, gloo of torch 2.8 gives the sum."""
+    for piece in model.modules():
+        if isinstance(piece, FSDPModule):
+            piece.set_force_sum_reduction_for_comms(True)
 
 
 def accumulating(parallel: nn.Module, last: bool) -> AbstractContextManager[None]:
