@@ -45,7 +45,7 @@ def test_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     test_the_file_before_is_kept(tmp_path)
 
 
-@pytest.mark.parametrize("call", ["os.fsync", "os.replace", "os.mkdir", "pathlib.Path.write_text"])
+@pytest.mark.parametrize("call", ["os.fsync", "os.replace", "pathlib.Path.mkdir", "pathlib.Path.write_text"])
 def test_a_call_that_fails_changes_nothing(call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, keep = tmp_path / "a", tmp_path / "b"
     for number in "12":

@@ -26,8 +26,13 @@ def exact(z: Tensor) -> Tensor:
 
 def without_autocast(device: torch.device) -> AbstractContextManager[object]:
     """Matrix products as exact as their factors."""
-    available = torch.amp.is_autocast_available(device.type)
-    return torch.autocast(device.type, enabled=False) if available else nullcontext()
+    return torch.autocast(device.type, enabled=False) if _has_autocast(device.type) else nullcontext()
+
+
+@torch.compiler.assume_constant_result
+def _has_autocast(kind: str) -> bool:
+    """A constant to torch.compile, which cannot trace the question in torch 2.8."""
+    return torch.amp.is_autocast_available(kind)
 
 
 def full_precision(function: Callable[Concatenate[Tensor, P], R]) -> Callable[Concatenate[Tensor, P], R]:
