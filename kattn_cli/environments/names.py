@@ -34,10 +34,10 @@ ENVIRONMENTS = {
     "hopper": Environment("Hopper-v5", 11, 3, -20.272305, 3234.3, (3600.0, 1800.0)),
     "walker2d": Environment("Walker2d-v5", 17, 6, 1.629008, 4592.3, (5000.0, 2500.0)),
 }
-
-
 CORRIDOR = "kattn/Corridor-v0"
 """Our own, with a known optimum; see :mod:`kattn_cli.environments.scripted`."""
+IDS = {**{name: one.id for name, one in ENVIRONMENTS.items()}, "corridor": CORRIDOR}
+"""In gymnasium, by short names."""
 
 
 def short_name(environment: str) -> str:
@@ -48,10 +48,7 @@ def short_name(environment: str) -> str:
 
 def environment_id(environment: str) -> str:
     """What gymnasium calls the environment: ``Hopper-v5`` of ``hopper``, and any other name as it is."""
-    if environment.lower() == "corridor":
-        return CORRIDOR
-    known = ENVIRONMENTS.get(environment.lower())
-    return known.id if known else environment
+    return IDS.get(environment.lower(), environment)
 
 
 def normalised_score(environment: str, mean_return: float) -> float | None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from kattn_cli.analysis.corruption_errors import ALL_TYPES, errors_by_type, measured_together
-from kattn_cli.figures.frames import attack_frame, clean_rows, frame
+from kattn_cli.analysis.corruption_errors import ALL_TYPES
+from kattn_cli.figures.frames import attack_frame, clean_rows, errors_of_runs, frame
 from kattn_cli.figures.segmentation_values import MEASURES, segmentation_frame, segmentation_summary
 from kattn_cli.figures.training_costs import training_costs
 from kattn_cli.results import Run
@@ -78,14 +78,8 @@ def _folders(table: pd.DataFrame) -> Numbers:
 
 
 def _corrupted(evaluated: pd.DataFrame, compared: pd.DataFrame) -> Numbers:
-    if evaluated.empty:
-        return
-    for _, part in evaluated.groupby("folder", sort=False):
-        rows = measured_together(part)
-        errors = errors_by_type(rows) if len(rows) else pd.Series(dtype=float)
-        if errors.empty:
-            continue
-        one = rows.iloc[-1]
+    for together, errors in errors_of_runs(evaluated):
+        one = together.iloc[-1]
         yield _number(one, "corrupted", "IN-C", "top1", "corrupted", 100 - errors.mean())
         for name, error in errors.items():
             yield _number(one, "by_type", str(name), "top1", "", 100 - error)
