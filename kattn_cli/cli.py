@@ -10,22 +10,15 @@ from typing import Annotated
 import typer
 
 import kattn_cli
-from kattn_cli import (
-    cli_attack,
-    cli_audit,
-    cli_benchmark,
-    cli_complexity,
-    cli_eval,
-    cli_generate,
-    cli_kernel_pca,
-    cli_plot,
-    cli_report,
-    cli_reproduce,
-    cli_spectrum,
-    cli_sweep,
-)
-from kattn_cli.cli_data import data_app
-from kattn_cli.cli_options import (
+from kattn_cli.commands.attack import cli as cli_attack
+from kattn_cli.commands.audit import cli as cli_audit
+from kattn_cli.commands.benchmark import cli as cli_benchmark
+from kattn_cli.commands.complexity import cli as cli_complexity
+from kattn_cli.commands.data.cli import data_app
+from kattn_cli.commands.eval import cli as cli_eval
+from kattn_cli.commands.generate import cli as cli_generate
+from kattn_cli.commands.kernel_pca import cli as cli_kernel_pca
+from kattn_cli.commands.options import (
     DeviceOption,
     Kind,
     QuietOption,
@@ -36,6 +29,11 @@ from kattn_cli.cli_options import (
     silence_profiler,
     start,
 )
+from kattn_cli.commands.plot import cli as cli_plot
+from kattn_cli.commands.report import cli as cli_report
+from kattn_cli.commands.reproduce import cli as cli_reproduce
+from kattn_cli.commands.spectrum import cli as cli_spectrum
+from kattn_cli.commands.sweep import cli as cli_sweep
 from kattn_cli.errors import KattnError, Stopped, stoppable
 
 app = typer.Typer(
@@ -88,13 +86,13 @@ def train(
         raise KattnError("--force: says to go on even if the recipe has changed, so it goes with --resume")
     where = start(quiet, device)
     if dry:
-        from kattn_cli.commands.dry_run import dry_run
+        from kattn_cli.commands.train.dry_run import dry_run
 
         if os.environ.get("RANK", "0") == "0":
             processes = int(os.environ.get("WORLD_SIZE", "1"))
             dry_run(references, overrides, seed or [], results=results, processes=processes)
         return
-    from kattn_cli.commands.train import train as run_training
+    from kattn_cli.commands.train.train import train as run_training
     from kattn_cli.console import console
 
     runs = run_training(
@@ -136,7 +134,7 @@ def throughput(
 ) -> None:
     """Training speed: our loop against timm's model in a plain one, and the recipe's data against synthetic input."""
     where = start(quiet, device)
-    from kattn_cli.commands.throughput import PAIRS, measure_throughput
+    from kattn_cli.commands.throughput.throughput import PAIRS, measure_throughput
     from kattn_cli.console import console
 
     with stoppable("nothing was written"):
@@ -163,11 +161,11 @@ def list_(
     if markdown:
         if kind is not Kind.attention:
             raise KattnError(f"--markdown: only attention has such a table, not {kind.value}")
-        from kattn_cli.commands.attention_table import attention_table
+        from kattn_cli.commands.list.attention_table import attention_table
 
         console.print(attention_table(), markup=False)
         return
-    from kattn_cli.commands.listing import listing
+    from kattn_cli.commands.list.listing import listing
 
     console.print(listing(kind.value, results))
 

@@ -60,7 +60,7 @@ def tiny_recipe(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder with one finished run of the tiny recipe, ``tiny/0``. Not to be changed."""
-    from kattn_cli.commands.train import train
+    from kattn_cli.commands.train.train import train
 
     folder = tmp_path_factory.mktemp("trained")
     recipe = folder / "tiny.yaml"

@@ -20,7 +20,7 @@ Event = tuple[str, int]
 def train_until(event: Event | None, recipe: Path, results: Path) -> int:
     """Begin or resume the training of ``recipe``; returns the exit code, −9 where it was killed at ``event``."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["kattn_cli.commands.train"])
+    context.set_forkserver_preload(["kattn_cli.commands.train.train"])
     process = context.Process(target=_train, args=(event, recipe, results))
     process.start()
     process.join()
@@ -28,7 +28,7 @@ def train_until(event: Event | None, recipe: Path, results: Path) -> int:
 
 
 def _train(event: Event | None, recipe: Path, results: Path) -> None:
-    from kattn_cli.commands.train import train
+    from kattn_cli.commands.train.train import train
     from kattn_cli.console import console
 
     torch.set_num_threads(1)
@@ -101,5 +101,5 @@ _KILLERS = {
     "rename": ("os.replace", _before),
     "renamed": ("os.replace", _after),
     "checkpoint": ("torch.save", _half_way),
-    "rows": ("kattn_cli.commands.training_run.append_rows", _after),
+    "rows": ("kattn_cli.experiment.training_run.append_rows", _after),
 }

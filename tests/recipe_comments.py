@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kattn_cli.recipe_files import find_recipes
+from kattn_cli.recipe.files import find_recipes
 
 
 def comment(name: str) -> list[str]:

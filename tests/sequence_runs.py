@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
-from kattn_cli.csv_rows import write_rows
-from kattn_cli.results import Run, create_run
+from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.run import Run, create_run
 
 ATTENTIONS: dict[str, dict[str, Any]] = {
     "softmax": {"name": "softmax", "layers": {}},

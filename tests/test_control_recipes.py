@@ -12,14 +12,14 @@ import torch
 from recipe_comments import comment, prose
 
 from kattn_cli.attention.options import check_options
-from kattn_cli.commands.data_section import option_faults_of
 from kattn_cli.environments.names import ENVIRONMENTS
+from kattn_cli.experiment.data_section import option_faults_of
 from kattn_cli.models import build_decision_transformer, trajectory_layers
 from kattn_cli.models.decision_transformer import DecisionTransformer
 from kattn_cli.papers.published import file_of
-from kattn_cli.recipe import Recipe, load_recipe
-from kattn_cli.recipe_files import find_recipes, shipped_recipes
-from kattn_cli.recipe_model import DecisionTransformer as Sizes
+from kattn_cli.recipe.files import find_recipes, shipped_recipes
+from kattn_cli.recipe.model import DecisionTransformer as Sizes
+from kattn_cli.recipe.schema import Recipe, load_recipe
 
 ALL = [name for name in shipped_recipes() if name.startswith("control/")]
 FULL = [name for name in ALL if not name.startswith("control/small/")]

@@ -12,12 +12,12 @@ import pytest
 
 import kattn_cli
 from kattn_cli.errors import RunError
-from kattn_cli.lock import Held, holding
+from kattn_cli.runs.lock import Held, holding
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from kattn_cli.lock import holding
+from kattn_cli.runs.lock import holding
 with holding(Path(sys.argv[1]), "it is done"):
     print("held", flush=True)
     time.sleep(600)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kattn_cli.options import arguments, option_faults, option_names, with_defaults
+from kattn_cli.recipe.options import arguments, option_faults, option_names, with_defaults
 
 
 class Thing:

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from kattn_cli.cli import app
 from kattn_cli.errors import KattnError
+from kattn_cli.papers.plan import Measurement, Plan, Size, find_plans, plans
 from kattn_cli.papers.published import NAMES, published
-from kattn_cli.plan import Measurement, Plan, Size, find_plans, plans
-from kattn_cli.recipe_files import find_recipes
+from kattn_cli.recipe.files import find_recipes
 
 SIZES = [
     pytest.param(size, id=f"{name}-{kind}")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kattn_cli.commands.recipes import load, load_sweep
 from kattn_cli.errors import RecipeError
-from kattn_cli.recipe import Attention, Mechanism, load_recipe
-from kattn_cli.recipe_files import find_recipes, shipped_recipes
-from kattn_cli.recipe_model import PRESETS, TimmModel, Tost, Vit
+from kattn_cli.experiment.recipes import load, load_sweep
+from kattn_cli.recipe.files import find_recipes, shipped_recipes
+from kattn_cli.recipe.model import PRESETS, TimmModel, Tost, Vit
+from kattn_cli.recipe.schema import Attention, Mechanism, load_recipe
 
 SOUND = """\
 name: sound

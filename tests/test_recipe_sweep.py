@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kattn_cli.commands.recipes import load, load_sweep
 from kattn_cli.errors import RecipeError
-from kattn_cli.recipe_sweep import Point, spelled
+from kattn_cli.experiment.recipes import load, load_sweep
+from kattn_cli.recipe.sweep import Point, spelled
 
 BASE = """\
 name: base

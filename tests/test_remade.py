@@ -16,8 +16,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from kattn_cli.csv_rows import whole_rows
-from kattn_cli.results import Run, all_runs
+from kattn_cli.runs.csv_rows import whole_rows
+from kattn_cli.runs.run import Run, all_runs
 
 pytestmark = pytest.mark.reference
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from kattn_cli.csv_rows import append_rows, read_rows, replace_rows, whole_rows, write_rows
 from kattn_cli.errors import RunError
-from kattn_cli.results import Run, all_runs, create_run, find_runs
-from kattn_cli.whole_file import write_text
+from kattn_cli.runs.csv_rows import append_rows, read_rows, replace_rows, whole_rows, write_rows
+from kattn_cli.runs.run import Run, all_runs, create_run, find_runs
+from kattn_cli.runs.whole_file import write_text
 
 
 def make(results: Path, name: str = "a/b", seed: int = 0, **manifest: object) -> Run:
@@ -281,7 +281,7 @@ def test_the_end_of_a_run_on_a_full_disk(tmp_path: Path) -> None:
 
 HOLDER = """
 import pathlib, sys
-from kattn_cli.results import Run
+from kattn_cli.runs.run import Run
 with Run(pathlib.Path(sys.argv[1])).hold():
     print("held", flush=True)
     sys.stdin.read()

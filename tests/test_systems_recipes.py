@@ -13,14 +13,14 @@ from recipe_comments import comment, prose
 from torch import nn
 
 from kattn_cli.attention.options import check_options
-from kattn_cli.commands.data_section import option_faults_of
+from kattn_cli.experiment.data_section import option_faults_of
 from kattn_cli.models import build_language_model, build_model, build_sequence_classifier
 from kattn_cli.models.matching import match
 from kattn_cli.papers.published import file_of
-from kattn_cli.recipe import Recipe, load_recipe
-from kattn_cli.recipe_data import ImageSection
-from kattn_cli.recipe_files import find_recipes, shipped_recipes
-from kattn_cli.recipe_model import Decoder, Encoder, TimmModel, Tost
+from kattn_cli.recipe.data import ImageSection
+from kattn_cli.recipe.files import find_recipes, shipped_recipes
+from kattn_cli.recipe.model import Decoder, Encoder, TimmModel, Tost
+from kattn_cli.recipe.schema import Recipe, load_recipe
 
 FAN = [f"imagenet/{name}" for name in ("fan_tiny", "sym_fan_tiny", "rpc_fan_tiny")]
 SMALL_FAN = [f"fashion_mnist/fan/{name}" for name in ("softmax", "symmetric", "rpc")]

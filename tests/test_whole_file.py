@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kattn_cli.errors import RunError
-from kattn_cli.whole_file import STALE_SECONDS, faults_as, is_alive, replacing, start_of
+from kattn_cli.runs.whole_file import STALE_SECONDS, faults_as, is_alive, replacing, start_of
 
 CALLS = ("mkdir", "write", "fsync", "link", "replace", "rmdir", "unlink")
 
@@ -65,7 +65,7 @@ def test_a_call_that_fails_changes_nothing(call: str, tmp_path: Path, monkeypatc
 
 KILLED = """
 import errno, os, pathlib, sys
-from kattn_cli.whole_file import replacing
+from kattn_cli.runs.whole_file import replacing
 folder, calls, links = pathlib.Path(sys.argv[1]), sys.argv[2].split(","), sys.argv[3] == "True"
 
 def dying(real, deaths):

@@ -11,8 +11,8 @@ from torch import nn
 from kattn_cli.attention import attention_class
 from kattn_cli.attention.user_file import names_a_file, told
 from kattn_cli.errors import RecipeError
-from kattn_cli.options import arguments, option_faults, with_defaults
-from kattn_cli.strict_yaml import Fault, KeyPath
+from kattn_cli.recipe.options import arguments, option_faults, with_defaults
+from kattn_cli.recipe.strict_yaml import Fault, KeyPath
 
 _GIVEN_BY_THE_MODEL = ("dim", "heads", "seq_len", "causal")
 

@@ -17,12 +17,7 @@ from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
 from kattn_cli.attention.key_value_cache import KeyValueCache, extend
 from kattn_cli.attention.mechanism import Card, QKVAttention, refuse_longer
-from kattn_cli.kernels.scaled import (
-    learned_scaled_values,
-    learned_scaling,
-    symmetric_scaled_values,
-    symmetric_scaling,
-)
+from kattn_cli.kernels.scaled import learned_scaled_values, learned_scaling, symmetric_scaled_values, symmetric_scaling
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
 ScaledCache = tuple[KeyValueCache, Tensor]

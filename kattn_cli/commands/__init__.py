@@ -1,1 +1,1 @@
-"""One file a subcommand; each takes parsed values and raises :class:`~kattn_cli.errors.KattnError`."""
+"""One folder for each command; each takes parsed values and raises :class:`~kattn_cli.errors.KattnError`."""

@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar, overload
 
-from kattn_cli.data.aan import Aan
-from kattn_cli.data.cifar10 import Cifar10
-from kattn_cli.data.cifar100 import Cifar100
 from kattn_cli.data.corpora import Lambada, OpenWebText, PennTreebank, Text, WikiText2, WikiText103
 from kattn_cli.data.dataset import Corpus, DataSet, ImageDataSet, SequenceDataSet
-from kattn_cli.data.digits import Digits
-from kattn_cli.data.fashion_mnist import FashionMnist
-from kattn_cli.data.files import FileSplit
-from kattn_cli.data.flowers102 import Flowers102
 from kattn_cli.data.holdout import DEFAULT_SHARE, hold_out
-from kattn_cli.data.huggingface import HuggingFace
-from kattn_cli.data.imagefolder import ImageFolder
 from kattn_cli.data.images import ImageData, MemorySplit, Split, SplitName
-from kattn_cli.data.listops import ListOps
-from kattn_cli.data.mnist import Mnist
-from kattn_cli.data.pathfinder import Pathfinder
-from kattn_cli.data.pets import Pets
-from kattn_cli.data.pixels import Pixels
+from kattn_cli.data.reading.files import FileSplit
 from kattn_cli.data.segmentation import (
     Ade20k,
     FashionCanvases,
@@ -31,15 +18,28 @@ from kattn_cli.data.segmentation import (
     SegmentationDataSet,
     load_segmentation,
 )
-from kattn_cli.data.sentences import Imdb, Sst2, Sst5
 from kattn_cli.data.sequences import SequenceData, SequenceSplit, channel_moments
+from kattn_cli.data.sets.aan import Aan
+from kattn_cli.data.sets.cifar10 import Cifar10
+from kattn_cli.data.sets.cifar100 import Cifar100
+from kattn_cli.data.sets.digits import Digits
+from kattn_cli.data.sets.fashion_mnist import FashionMnist
+from kattn_cli.data.sets.flowers102 import Flowers102
+from kattn_cli.data.sets.huggingface import HuggingFace
+from kattn_cli.data.sets.imagefolder import ImageFolder
+from kattn_cli.data.sets.listops import ListOps
+from kattn_cli.data.sets.mnist import Mnist
+from kattn_cli.data.sets.pathfinder import Pathfinder
+from kattn_cli.data.sets.pets import Pets
+from kattn_cli.data.sets.pixels import Pixels
+from kattn_cli.data.sets.sentences import Imdb, Sst2, Sst5
+from kattn_cli.data.sets.uea import Uea
 from kattn_cli.data.statistics import channel_statistics
 from kattn_cli.data.text import TextData, TokenSplit
 from kattn_cli.data.trajectories import D4rl, Minari, TrajectoryData, TrajectorySet, load_trajectories
-from kattn_cli.data.uea import Uea
 from kattn_cli.errors import DataError
-from kattn_cli.options import arguments
-from kattn_cli.recipe_data import DataSection, ImageSection, SegmentationSection
+from kattn_cli.recipe.data import DataSection, ImageSection, SegmentationSection
+from kattn_cli.recipe.options import arguments
 
 __all__ = [
     "DATASETS",

@@ -14,7 +14,7 @@ from kattn_cli.data.images import Split, SplitName
 from kattn_cli.data.sequences import SequenceSplit
 from kattn_cli.data.text import TextSplits
 from kattn_cli.data.vocabulary import Vocabulary
-from kattn_cli.recipe_data import DataSection, ImageSection, SequenceSection
+from kattn_cli.recipe.data import DataSection, ImageSection, SequenceSection
 
 
 @dataclass(frozen=True)

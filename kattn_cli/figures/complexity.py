@@ -10,8 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from kattn_cli.figures.complexity_frame import QUANTITIES, SETTING, completed, exponents, options_lines, varying, words
 from kattn_cli.figures.style import Palette, legend_above, panels, save
+from kattn_cli.tables.complexity import QUANTITIES, SETTING, completed, exponents, options_lines, varying, words
 
 DRAWN_PASS = "forward+backward"
 PASSES = {DRAWN_PASS: ("", "Training (forward + backward)"), "forward": ("_inference", "Inference (forward)")}

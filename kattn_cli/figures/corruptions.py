@@ -8,10 +8,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from kattn_cli.analysis.corruption_errors import errors_by_type, measured_together
 from kattn_cli.figures import looks
-from kattn_cli.figures.frames import over_seeds, seeds_caption
 from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, save
+from kattn_cli.tables.corruption_errors import errors_by_type, measured_together
+from kattn_cli.tables.frames import over_seeds, seeds_caption
 
 MEAN = "mean of all"
 COLUMNS = 4

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from kattn_cli.figures.frames import over_seeds, seeds_caption
 from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, panels, save
+from kattn_cli.tables.frames import over_seeds, seeds_caption
 
 MEASURES = {"top1": "top-1", "mean_iou": "mean IoU"}
 

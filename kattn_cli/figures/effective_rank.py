@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from kattn_cli.figures.frames import chosen_weights, shared_epochs
 from kattn_cli.figures.lines import audit_caption, mean_lines
 from kattn_cli.figures.style import Palette, from_zero, leftmost, legend_above, panels, save
+from kattn_cli.tables.frames import chosen_weights, shared_epochs
 
 QUANTITIES = {"effective_rank": "effective rank", "rank_90": "rank for 90 % of Σσ²"}
 

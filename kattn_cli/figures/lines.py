@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from kattn_cli.figures import looks
-from kattn_cli.figures.frames import chosen_weights, over_seeds, seeds_caption, shared_epochs
 from kattn_cli.figures.style import Palette, band, integer_ticks, side_by_side
+from kattn_cli.tables.frames import chosen_weights, over_seeds, seeds_caption, shared_epochs
 
 FILLED, HOLLOW = "●", "△"
 """What a title calls the markers of :func:`mean_lines`."""

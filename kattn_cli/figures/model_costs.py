@@ -11,8 +11,8 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from kattn_cli.errors import RunError
 from kattn_cli.figures.lines import FILLED, HOLLOW
-from kattn_cli.figures.paper_costs import PUBLISHED, published_cost
 from kattn_cli.figures.style import Palette, grid, legend_above, log_if_wide, save
+from kattn_cli.papers.paper_costs import PUBLISHED, published_cost
 
 GROUP = ["pass", "dtype", "batch"]
 QUANTITIES = {"milliseconds_per_sample": "time (ms a sample)", "memory_mib": "memory (MiB)"}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from kattn_cli.figures.frames import seeds_caption
 from kattn_cli.figures.lines import mean_lines
 from kattn_cli.figures.style import Palette, legend_above, panels, save
+from kattn_cli.tables.frames import seeds_caption
 
 
 def draw_perplexity(table: pd.DataFrame, folder: Path) -> Path:
@@ -17,7 +17,7 @@ def draw_perplexity(table: pd.DataFrame, folder: Path) -> Path:
     Splits of which only the clean text was measured are left out where there is another.
 
     Args:
-        table: of :func:`~kattn_cli.figures.sequence_values.own_perplexities`, with a row at least.
+        table: of :func:`~kattn_cli.tables.sequence_values.own_perplexities`, with a row at least.
     """
     own = table.assign(percent=100 * table["swap_share"])
     parts = {split: rows for split in ("test", "validation") if len(rows := own[own["split"] == split])}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.axes import Axes
 
-from kattn_cli.analysis.attack_names import SIGNS
-from kattn_cli.analysis.statistics import wilson_interval
-from kattn_cli.figures.frames import over_seeds, seeds_caption
 from kattn_cli.figures.style import Palette, band, integer_ticks, leftmost, legend_above, panels, save, side_by_side
+from kattn_cli.tables.attack_names import SIGNS
+from kattn_cli.tables.frames import over_seeds, seeds_caption
+from kattn_cli.tables.statistics import wilson_interval
 
 SAME = ["attack", "norm", "epsilon_units", "targeted", "steps", "restarts"]
 TITLES = {"noise": "uniform noise", "autoattack": "AutoAttack", "square": "Square"}

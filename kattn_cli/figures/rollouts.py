@@ -8,10 +8,10 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from kattn_cli.analysis.statistics import mean_interval
 from kattn_cli.figures import looks
-from kattn_cli.figures.frames import over_seeds, seeds_caption, shared_folder
 from kattn_cli.figures.style import DASHES, Palette, band, legend_above, panels, save, side_by_side
+from kattn_cli.tables.frames import over_seeds, seeds_caption, shared_folder
+from kattn_cli.tables.statistics import mean_interval
 
 HATCHES = ("", "//", "..", "xx", "--", "\\\\", "++", "oo")
 """Of bars, as :data:`~kattn_cli.figures.style.DASHES` are of lines."""
@@ -24,7 +24,7 @@ def draw_rollouts(table: pd.DataFrame, folder: Path) -> Path:
     Means over seeds with 95 % Student-t intervals; of a single seed over its episodes.
 
     Args:
-        table: of :func:`~kattn_cli.figures.rollout_values.asked_for`, with a row at least.
+        table: of :func:`~kattn_cli.tables.rollouts.asked_for`, with a row at least.
     """
     table = _without_environment(table)
     parts = [part for _, part in table.groupby("environment", sort=False)]

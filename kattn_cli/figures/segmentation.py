@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from kattn_cli.figures import looks
 from kattn_cli.figures.contact_sheet import tiled
-from kattn_cli.figures.frames import seeds_caption
 from kattn_cli.figures.lines import mean_lines
 from kattn_cli.figures.style import Palette, integer_ticks, legend_above, panels, save
+from kattn_cli.tables.frames import seeds_caption
 
 QUANTITIES = {"mean_iou": "mean IoU", "mean_accuracy": "mean accuracy"}
 INCHES = 0.9
@@ -30,7 +30,7 @@ def draw_segmentation(rows: pd.DataFrame, folder: Path) -> Path:
     """Mean IoU and mean accuracy over the severity, the mean over types.
 
     Args:
-        rows: of :func:`~kattn_cli.figures.segmentation_values.segmentation_frame`.
+        rows: of :func:`~kattn_cli.tables.segmentation.segmentation_frame`.
     """
     figure, every = panels(len(QUANTITIES))
     palette = Palette()

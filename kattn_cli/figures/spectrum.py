@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from kattn_cli.figures.frames import chosen_weights, seeds_caption
 from kattn_cli.figures.style import Palette, band, integer_ticks, leftmost, legend_above, panels, save
+from kattn_cli.tables.frames import chosen_weights, seeds_caption
 
 
 def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:

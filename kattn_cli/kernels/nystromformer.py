@@ -11,12 +11,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.landmarks import (
-    each_token_a_landmark,
-    segment_means,
-    segment_means_naive,
-    segment_sizes,
-)
+from kattn_cli.kernels.landmarks import each_token_a_landmark, segment_means, segment_means_naive, segment_sizes
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import without_autocast
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix

@@ -14,11 +14,7 @@ import math
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.landmarks import (
-    each_token_a_landmark,
-    segment_means,
-    segment_means_naive,
-)
+from kattn_cli.kernels.landmarks import each_token_a_landmark, segment_means, segment_means_naive
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact, without_autocast
 

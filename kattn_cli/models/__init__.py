@@ -16,8 +16,8 @@ from kattn_cli.models.sequence import CausalDecoder, DecodingClassifier, Sequenc
 from kattn_cli.models.sequence_model import LanguageModel, SequenceClassifier
 from kattn_cli.models.tost import TokenStatisticsTransformer
 from kattn_cli.models.vit import build_timm, build_vit, replace_attention
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import Decoder, Encoder, ImageModel, TimmModel, Tost
+from kattn_cli.recipe.model import Decoder, Encoder, ImageModel, TimmModel, Tost
+from kattn_cli.recipe.schema import Attention
 
 __all__ = [
     "AttentionModel",

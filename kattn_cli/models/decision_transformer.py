@@ -18,8 +18,8 @@ from kattn_cli.models.blocks import NORM_EPS
 from kattn_cli.models.layers import TOKENS_A_STEP, trajectory_layers
 from kattn_cli.models.model import AttentionModel
 from kattn_cli.models.sequence import Stack
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import DecisionTransformer as Sizes
+from kattn_cli.recipe.model import DecisionTransformer as Sizes
+from kattn_cli.recipe.schema import Attention
 
 
 class TrajectoryWindows(Protocol):

@@ -9,8 +9,8 @@ from torch import nn
 
 from kattn_cli.attention.options import build_attention
 from kattn_cli.models.vit import build_timm, heads_of, sequence_length
-from kattn_cli.recipe import Mechanism
-from kattn_cli.recipe_model import DecisionTransformer, Decoder, Encoder, ImageModel, Segmenter, TimmModel, Tost
+from kattn_cli.recipe.model import DecisionTransformer, Decoder, Encoder, ImageModel, Segmenter, TimmModel, Tost
+from kattn_cli.recipe.schema import Mechanism
 
 TOKENS_A_STEP = 3
 """Return to go, state and action."""

@@ -14,8 +14,8 @@ from kattn_cli.models.layers import attention_layers
 from kattn_cli.models.model import AttentionModel
 from kattn_cli.models.segmenter import MaskTransformer
 from kattn_cli.models.vit import build_vit, replace_attention, sequence_length
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import Segmenter
+from kattn_cli.recipe.model import Segmenter
+from kattn_cli.recipe.schema import Attention
 
 
 class SegmentationModel(AttentionModel):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kattn_cli.analysis.significance import Judged, TestName, judge, paired_tests
-from kattn_cli.figures.frames import attack_frame
 from kattn_cli.report.groups import Group
-from kattn_cli.report.numbers import lower_is_better
+from kattn_cli.tables.frames import attack_frame
+from kattn_cli.tables.numbers import lower_is_better
+from kattn_cli.tables.significance import Judged, TestName, judge, paired_tests
 
 BASELINE, KERNEL_BASELINE = "softmax", "symmetric"
 ALL_PAIRS = 5

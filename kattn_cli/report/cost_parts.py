@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from kattn_cli.figures import decoding, kernel_pca, model_costs
-from kattn_cli.figures.complexity_frame import exponents
-from kattn_cli.figures.complexity_tables import not_counted, shortfalls, summary
 from kattn_cli.report.markdown import bullets, escaped
-from kattn_cli.report.numbers import short
 from kattn_cli.report.page import Block, Part, Picture, Table
+from kattn_cli.tables.complexity import exponents
+from kattn_cli.tables.complexity_summary import not_counted, shortfalls, summary
+from kattn_cli.tables.numbers import short
 
 SIGNS = {"at least": "≥", "at most": "≤"}
 
 
 def cost_table_part(kind: str, name: str, stem: str, table: pd.DataFrame, pictures: Sequence[Picture]) -> Part:
-    """Of a table by :func:`~kattn_cli.commands.cost_tables.read_cost_table`.
+    """Of a table by :func:`~kattn_cli.runs.cost_tables.read_cost_table`.
 
     Args:
         name: in the heading; ``stem``: of its files.

@@ -9,10 +9,10 @@ from typing import Any
 
 import pandas as pd
 
-from kattn_cli.figures.comparison import comparison
-from kattn_cli.figures.frames import shared_folder
 from kattn_cli.report.page import slug, unique
-from kattn_cli.results import Run
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.comparison import comparison
+from kattn_cli.tables.frames import shared_folder
 
 COSTS = ("params", "train s")
 """Quantities of a comparison that are not how good a model is."""
@@ -24,7 +24,7 @@ class FinishedRun(Run):
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """See :class:`~kattn_cli.results.Run`."""
+        """See :class:`~kattn_cli.runs.run.Run`."""
         return super().manifest
 
 
@@ -33,7 +33,7 @@ class _OneSeed(FinishedRun):
 
     @property
     def label(self) -> str:
-        """See :class:`~kattn_cli.results.Run`."""
+        """See :class:`~kattn_cli.runs.run.Run`."""
         return f"{super().label}{_SEED}{self.seed}"
 
 
@@ -72,7 +72,7 @@ class Group:
 
     @cached_property
     def values(self) -> pd.DataFrame:
-        """``label, quantity, seed, value``: the quantities of :func:`~kattn_cli.figures.comparison.comparison`."""
+        """``label, quantity, seed, value``: the quantities of :func:`~kattn_cli.tables.comparison.comparison`."""
         try:
             table = comparison([_OneSeed(run.folder) for run in self.runs])
         except ValueError:  # pandas has nothing to join where nothing was measured

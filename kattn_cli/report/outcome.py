@@ -6,21 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from kattn_cli.analysis.significance import BETTER, TestName, judge, paired_tests, too_few
-from kattn_cli.analysis.statistics import mean_interval
-from kattn_cli.figures.paper_sections import with_interval
+from kattn_cli.papers.paper_sections import with_interval
 from kattn_cli.report.compared import Comparison, as_frame
 from kattn_cli.report.groups import Group
-from kattn_cli.report.numbers import (
-    digits,
-    interval,
-    kind,
-    listed,
-    lower_is_better,
-    p_value,
-    signed,
-)
 from kattn_cli.report.page import Block, Part, Table
+from kattn_cli.tables.numbers import digits, interval, kind, listed, lower_is_better, p_value, signed
+from kattn_cli.tables.significance import BETTER, TestName, judge, paired_tests, too_few
+from kattn_cli.tables.statistics import mean_interval
 
 TESTS: Mapping[TestName, str] = {"t": "Student's paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
 

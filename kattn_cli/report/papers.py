@@ -9,14 +9,14 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from kattn_cli.claims import PAPERS
-from kattn_cli.claims.finding import Verdict
-from kattn_cli.claims.verdicts import RULE, measured_in_words, verdicts, words
-from kattn_cli.figures.paper_sections import Section
+from kattn_cli.papers.claims import PAPERS
+from kattn_cli.papers.finding import Verdict
+from kattn_cli.papers.paper_sections import Section
 from kattn_cli.papers.published import NAMES, PaperName
+from kattn_cli.papers.verdicts import RULE, measured_in_words, verdicts, words
 from kattn_cli.report.markdown import TABLES, bullets, code, escaped
-from kattn_cli.report.numbers import p_value
 from kattn_cli.report.page import Block, Part, Table, slug, unique
+from kattn_cli.tables.numbers import p_value
 
 
 def claims_of(found: pd.DataFrame, paper: PaperName) -> pd.DataFrame:
@@ -37,7 +37,7 @@ def numbers_of(paper: PaperName) -> str:
 
 
 def paper_part(paper: PaperName, sections: Sequence[Section], claims: pd.DataFrame) -> Part:
-    """``sections`` by :func:`~kattn_cli.figures.paper_numbers.paper_numbers`, ``claims`` by :func:`claims_of`."""
+    """``sections`` by :func:`~kattn_cli.papers.paper_numbers.paper_numbers`, ``claims`` by :func:`claims_of`."""
     names: list[str] = []
     for section in sections:
         names.append(unique(f"{paper}-{slug(section.title.rpartition('paper, ')[2].partition(':')[0])}", names))

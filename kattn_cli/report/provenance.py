@@ -7,9 +7,9 @@ from typing import Any
 
 from kattn_cli.report.groups import Group
 from kattn_cli.report.markdown import code, escaped
-from kattn_cli.report.numbers import listed
 from kattn_cli.report.page import Block, Part, Table
-from kattn_cli.results import Run
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.numbers import listed
 
 SHORT = 8
 """Letters of a commit."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from kattn_cli.report.groups import Group
 from kattn_cli.report.page import Part, Table
-from kattn_cli.results import CHANGES_NOTHING
+from kattn_cli.runs.run import CHANGES_NOTHING
 
 ABSENT = "–"
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from kattn_cli.analysis.significance import BETTER, TOO_FEW, UNTOLD, WORSE, TestName, too_few
 from kattn_cli.report.compared import Comparison
 from kattn_cli.report.groups import Group
 from kattn_cli.report.markdown import bullets, code, escaped
-from kattn_cli.report.numbers import counted, digits, listed, p_value, signed
 from kattn_cli.report.page import Part
 from kattn_cli.report.provenance import commits, machines, moment, records
-from kattn_cli.results import Run
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.numbers import counted, digits, listed, p_value, signed
+from kattn_cli.tables.significance import BETTER, TOO_FEW, UNTOLD, WORSE, TestName, too_few
 
 MOST = 4
 """Names in a list of this part."""

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.precision import full_precision
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe.train import Train
 from kattn_cli.training.erasing import random_boxes, random_erasing, to_device
 from kattn_cli.training.randaugment import RandAugment
 

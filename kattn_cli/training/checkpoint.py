@@ -24,8 +24,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from kattn_cli.errors import CheckpointError
-from kattn_cli.recipe import flat
-from kattn_cli.whole_file import faults_as, replacing
+from kattn_cli.recipe.schema import flat
+from kattn_cli.runs.whole_file import faults_as, replacing
 
 FOLDER = "checkpoints"
 STATE = "resume.pt"

@@ -10,9 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kattn_cli.analysis.statistics import expected_calibration_error
 from kattn_cli.errors import DataError
 from kattn_cli.models import AttentionModel, auxiliary_loss
+from kattn_cli.tables.statistics import expected_calibration_error
 
 EVAL_BATCH = 256
 

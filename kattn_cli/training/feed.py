@@ -11,10 +11,10 @@ import torch
 
 from kattn_cli.data import FileSplit, ImageData, LoadedData, MaskSplit, MemorySplit, SequenceSplit, TokenSplit
 from kattn_cli.data.images import as_pixels
+from kattn_cli.data.reading.workers import Transform
 from kattn_cli.data.segmentation.views import RandomView
 from kattn_cli.data.trajectories import TrajectorySplit
-from kattn_cli.data.workers import Transform
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe.train import Train
 from kattn_cli.training.augment import Augment, after_decoding, in_memory
 from kattn_cli.training.plan import Plan, Shard
 from kattn_cli.training.seed import Stream, derived_seed

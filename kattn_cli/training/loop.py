@@ -13,12 +13,13 @@ import torch
 from timm.utils import ModelEmaV3
 from torch import Tensor
 
-from kattn_cli.analysis.memory import MIB, peak_memory
-from kattn_cli.analysis.summary import ADAMW_MOMENTS
+from kattn_cli.costs.memory import MIB, peak_memory
+from kattn_cli.costs.summary import ADAMW_MOMENTS
 from kattn_cli.data import ImageData, LoadedData
 from kattn_cli.errors import TrainingError
 from kattn_cli.models import AttentionModel, auxiliary_loss
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe.train import Train
+from kattn_cli.tasks.objectives import Checked, objective_of
 from kattn_cli.training.checkpoint import kept_name
 from kattn_cli.training.compiled import compiled
 from kattn_cli.training.distributed import World
@@ -26,7 +27,6 @@ from kattn_cli.training.feed import Dealt, build_feed
 from kattn_cli.training.interrupt import Interruption, catch_interruption
 from kattn_cli.training.mix import Mix
 from kattn_cli.training.nonfinite import CHECK_EVERY, NonFinite
-from kattn_cli.training.objectives import Checked, objective_of
 from kattn_cli.training.optim import build_optimizer, learning_rate, set_learning_rate
 from kattn_cli.training.plan import Plan
 from kattn_cli.training.precision import autocast, grad_scaler

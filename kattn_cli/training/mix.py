@@ -6,7 +6,7 @@ import torch
 from timm.data.mixup import Mixup, mixup_target
 from torch import Tensor
 
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe.train import Train
 
 
 class Mix:

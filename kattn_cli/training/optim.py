@@ -8,7 +8,7 @@ import torch
 from timm.optim import param_groups_weight_decay
 from torch import nn
 
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe.train import Train
 
 
 def build_optimizer(model: nn.Module, settings: Train) -> torch.optim.AdamW:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe.train import Train
 from kattn_cli.training.seed import Stream, derived_seed, generator
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.analysis.alignment import PUBLISHED, alignment, best_assignment_cosine, kernel_cka, linear_cka
+from kattn_cli.audit.alignment import PUBLISHED, alignment, best_assignment_cosine, kernel_cka, linear_cka
 
 CKA = pytest.mark.parametrize("cka", [linear_cka, kernel_cka])
 

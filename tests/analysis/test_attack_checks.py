@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kattn_cli.analysis import attack_checks as checks
-from kattn_cli.analysis.attack_checks import Verdict
+from kattn_cli.attacks import checks as checks
+from kattn_cli.attacks.checks import Verdict
 
 
 def rows(*measured: tuple[str, float, float], **columns: Any) -> pd.DataFrame:

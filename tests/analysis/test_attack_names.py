@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from kattn_cli.analysis.attack_names import DEFAULTS, epsilon_text, named
+from kattn_cli.tables.attack_names import DEFAULTS, epsilon_text, named
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import torch
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import KernelCenterer
 
-from kattn_cli.analysis.centring import centred
+from kattn_cli.audit.centring import centred
 
 
 def test_centring_is_that_of_scikit_learn_for_arrays_and_tensors() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.analysis.coding_rate import coding_rate, variational_coding_rate
+from kattn_cli.audit.coding_rate import coding_rate, variational_coding_rate
 from kattn_cli.kernels.tssa_operator import tssa
 
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from kattn_cli.analysis.complexity import REPEATS, OutOfMemory, TooSlow, measure
-from kattn_cli.analysis.memory import MIB, peak_memory
+from kattn_cli.costs.complexity import REPEATS, OutOfMemory, TooSlow, measure
+from kattn_cli.costs.memory import MIB, peak_memory
 from kattn_cli.kernels.softmax import softmax_matrix
 
 CPU = torch.device("cpu")

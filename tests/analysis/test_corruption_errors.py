@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from kattn_cli.analysis.corruption_errors import corruption_errors, errors_by_type, measured_together, summary
+from kattn_cli.tables.corruption_errors import corruption_errors, errors_by_type, measured_together, summary
 
 SYMVIT = {
     "gaussian_noise": (40.97, 66.59, 88.6428),

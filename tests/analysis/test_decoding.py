@@ -8,10 +8,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kattn_cli.analysis import decoding
-from kattn_cli.analysis.decoding import Generation, decoding_costs, feed, state_mib
-from kattn_cli.analysis.memory import MIB
 from kattn_cli.attention.options import build_attention
+from kattn_cli.costs import decoding
+from kattn_cli.costs.decoding import Generation, decoding_costs, feed, state_mib
+from kattn_cli.costs.memory import MIB
 
 OPTIONS: dict[str, dict[str, Any]] = {"primal": {"projection": "data-independent"}}
 

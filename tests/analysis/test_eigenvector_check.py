@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.analysis import eigenvector_check as module
-from kattn_cli.analysis.centring import centred
-from kattn_cli.analysis.eigenvector_check import eigenvector_check
-from kattn_cli.analysis.gram import normalised_gram
-from kattn_cli.analysis.theorem_values import theorem_values
+from kattn_cli.audit import eigenvector_check as module
+from kattn_cli.audit.centring import centred
+from kattn_cli.audit.eigenvector_check import eigenvector_check
+from kattn_cli.audit.gram import normalised_gram
+from kattn_cli.audit.theorem_values import theorem_values
 
 
 @pytest.fixture

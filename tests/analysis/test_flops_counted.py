@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from kattn_cli.analysis.flops_counted import Count, count_flops, count_without_running
 from kattn_cli.attention import ATTENTIONS
 from kattn_cli.attention.options import build_attention
+from kattn_cli.costs.flops_counted import Count, count_flops, count_without_running
 
 
 @pytest.mark.parametrize(

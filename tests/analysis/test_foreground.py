@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
 
-from kattn_cli.analysis.foreground import foreground, map_auc, null_auc
+from kattn_cli.audit.foreground import foreground, map_auc, null_auc
 
 
 def _digits(count: int = 40) -> Tensor:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.analysis.gram import normalised_gram, times_exp
+from kattn_cli.audit.gram import normalised_gram, times_exp
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import rbf_kernel
 
-from kattn_cli.analysis.centring import centred
-from kattn_cli.analysis.kernel_pca import (
+from kattn_cli.audit.centring import centred
+from kattn_cli.audit.kernel_pca import (
     Array,
     Components,
     dual_objective,

@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kattn_cli.analysis.model_flops import model_flops, model_flops_of
 from kattn_cli.attention.options import build_attention
+from kattn_cli.costs.model_flops import model_flops, model_flops_of
 from kattn_cli.models import build_model
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import TimmModel, Tost, Vit
+from kattn_cli.recipe.model import TimmModel, Tost, Vit
+from kattn_cli.recipe.schema import Attention
 
 N, C, H, CLASSES = 4, 16, 2, 10
 IMAGE: dict[str, Any] = {"channels": 1, "classes": CLASSES, "mean": (0.5,), "std": (0.5,)}

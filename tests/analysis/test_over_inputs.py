@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kattn_cli.analysis.over_inputs import mean_and_deviation
+from kattn_cli.audit.over_inputs import mean_and_deviation
 
 
 def test_mean_and_deviation_over_the_first_axis() -> None:

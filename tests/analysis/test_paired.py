@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from kattn_cli.analysis.paired import paired_difference
+from kattn_cli.tables.paired import paired_difference
 
 
 def answers(right: int, wrong: int) -> np.ndarray:

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kattn_cli.analysis import perplexity
-from kattn_cli.analysis.perplexity import Surprise, surprise, windows
+from kattn_cli.tasks.text import windows as perplexity
+from kattn_cli.tasks.text.windows import Surprise, surprise, windows
 
 CPU = torch.device("cpu")
 V = 11

@@ -7,9 +7,9 @@ import math
 import torch
 from reference_vectors import assert_equal, load
 
-from kattn_cli.analysis.projection_error import kernel_projection_error, projection_error, standardised
-from kattn_cli.analysis.theorem_values import theorem_values
 from kattn_cli.attention.heads import split_projections
+from kattn_cli.audit.projection_error import kernel_projection_error, projection_error, standardised
+from kattn_cli.audit.theorem_values import theorem_values
 
 
 def test_equals_what_the_authors_log() -> None:

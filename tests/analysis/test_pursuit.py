@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.analysis.pursuit import planted, principal_component_pursuit, pursuit_trace, recovery
 from kattn_cli.attention.heads import split_projections
 from kattn_cli.attention.rpc import RPCAttention
+from kattn_cli.audit.pursuit import planted, principal_component_pursuit, pursuit_trace, recovery
 from kattn_cli.kernels.pap import Pursuit, pap_steps
 
 

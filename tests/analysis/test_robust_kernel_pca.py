@@ -8,9 +8,9 @@ from scipy.linalg import subspace_angles
 from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
-from kattn_cli.analysis.centring import centred
-from kattn_cli.analysis.kernel_pca import Array, full
-from kattn_cli.analysis.robust_kernel_pca import (
+from kattn_cli.audit.centring import centred
+from kattn_cli.audit.kernel_pca import Array, full
+from kattn_cli.audit.robust_kernel_pca import (
     Huber,
     Insensitive,
     Loss,

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kattn_cli.analysis.rollouts import Job, Outcome, episode_seed, rollouts
 from kattn_cli.data.sequences import Padded
 from kattn_cli.data.trajectories import Windows
 from kattn_cli.environments.names import CORRIDOR
@@ -23,9 +22,10 @@ from kattn_cli.environments.parallel import make_environments
 from kattn_cli.environments.scripted import STEPS, best_return, scripted_trajectories, worst_return
 from kattn_cli.models import AttentionModel
 from kattn_cli.models.decision_transformer import build_decision_transformer
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import DecisionTransformer as Sizes
-from kattn_cli.training.objectives.control import Control
+from kattn_cli.recipe.model import DecisionTransformer as Sizes
+from kattn_cli.recipe.schema import Attention
+from kattn_cli.tasks.control.episodes import Job, Outcome, episode_seed, rollouts
+from kattn_cli.tasks.control.objective import Control
 
 CONTEXT, EPISODES, SEED = 5, 10, 3
 BEST, WORST = best_return(0.5), worst_return(0.5)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from kattn_cli.analysis import roofline
-from kattn_cli.analysis.roofline import Ceilings, Work, attention_work, primal_work, projection_work, tssa_work
+from kattn_cli.costs import roofline
+from kattn_cli.costs.roofline import Ceilings, Work, attention_work, primal_work, projection_work, tssa_work
 
 
 def test_the_slower_of_memory_and_arithmetic_decides() -> None:

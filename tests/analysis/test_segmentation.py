@@ -8,7 +8,7 @@ import pytest
 import torch
 from torchmetrics.classification import MulticlassAccuracy, MulticlassJaccardIndex
 
-from kattn_cli.analysis.segmentation import class_accuracies, class_ious, overlaps, segmentation_measures
+from kattn_cli.tasks.masks.overlaps import class_accuracies, class_ious, overlaps, segmentation_measures
 
 IGNORED = 255
 LABELS = torch.tensor([[0, 0, 0, 1], [1, 1, IGNORED, IGNORED]], dtype=torch.uint8)

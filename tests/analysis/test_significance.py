@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from kattn_cli.analysis.significance import PairedTests, holm, judge, paired_tests, too_few
+from kattn_cli.tables.significance import PairedTests, holm, judge, paired_tests, too_few
 
 
 def test_holm_by_hand() -> None:

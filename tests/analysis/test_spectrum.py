@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.analysis.spectrum import explained_variance, joined, ranks, spectra_of, spectra_of_values
+from kattn_cli.audit.spectrum import explained_variance, joined, ranks, spectra_of, spectra_of_values
 
 
 @pytest.fixture

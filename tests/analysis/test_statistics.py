@@ -9,13 +9,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import average_precision_score
 
-from kattn_cli.analysis.statistics import (
-    aupr,
-    expected_calibration_error,
-    mean_interval,
-    power_law,
-    wilson_interval,
-)
+from kattn_cli.tables.statistics import aupr, expected_calibration_error, mean_interval, power_law, wilson_interval
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (7, 10), (10, 10), (341, 355)])

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from kattn_cli.analysis.subspaces import coherence, coherence_null, subspace_gram
+from kattn_cli.audit.subspaces import coherence, coherence_null, subspace_gram
 
 
 def _generator() -> torch.Generator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from kattn_cli.analysis.summary import summarise
+from kattn_cli.costs.summary import summarise
 
 
 class Perceptron(nn.Module):

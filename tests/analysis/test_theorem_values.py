@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.analysis.centring import centred
-from kattn_cli.analysis.gram import LogKernel, log_exponential, normalised_gram
-from kattn_cli.analysis.theorem_values import theorem_values
+from kattn_cli.audit.centring import centred
+from kattn_cli.audit.gram import LogKernel, log_exponential, normalised_gram
+from kattn_cli.audit.theorem_values import theorem_values
 from kattn_cli.kernels.softmax import softmax_matrix
 
 D = 2

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from kattn_cli.analysis.throughput import Speeds, measure_speeds
+from kattn_cli.costs.throughput import Speeds, measure_speeds
 
 
 def program(seconds: float, log: list[float]) -> Iterator[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kattn_cli.analysis import turns
+from kattn_cli.costs import turns
 
 
 class Clock:

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from kattn_cli.attacks.gradient import loss_gradient
 from kattn_cli.models import Classifier, build_model
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import Vit
+from kattn_cli.recipe.model import Vit
+from kattn_cli.recipe.schema import Attention
 
 
 def model(iterations: int) -> Classifier:

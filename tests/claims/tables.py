@@ -11,11 +11,11 @@ from typing import Any
 import pandas as pd
 import yaml
 
-from kattn_cli.claims import PAPERS
-from kattn_cli.claims.evidence import Evidence
-from kattn_cli.claims.page import findings
-from kattn_cli.csv_rows import write_rows
-from kattn_cli.results import Run
+from kattn_cli.papers.claims import PAPERS
+from kattn_cli.papers.evidence import Evidence
+from kattn_cli.papers.page import findings
+from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.run import Run
 
 SEEDS = range(3)
 Rows = Sequence[Mapping[str, Any]]

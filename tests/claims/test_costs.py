@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from claims.tables import judge
 
-from kattn_cli.claims.evidence import Evidence
-from kattn_cli.claims.model_cost import share_of
+from kattn_cli.papers.evidence import Evidence
+from kattn_cli.papers.model_cost import share_of
 
 SETTING = {"device": "cpu", "dtype": "float32", "dim": 8, "heads": 2, "batch": 1, "status": "ok"}
 

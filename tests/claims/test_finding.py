@@ -7,7 +7,7 @@ import math
 import pytest
 from scipy import stats
 
-from kattn_cli.claims.finding import Verdict, judged
+from kattn_cli.papers.finding import Verdict, judged
 
 
 def test_the_interval_decides() -> None:

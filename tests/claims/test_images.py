@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from claims.tables import SEEDS, Rows, judge, run_with
 
-from kattn_cli.results import Run
+from kattn_cli.runs.run import Run
 
 RPC = {
     "rpc": {"name": "rpc", "iterations": 4, "layers": {"1:": {"name": "symmetric"}}},

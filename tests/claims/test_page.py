@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from claims.tables import SEEDS, judge, run_with
 
-from kattn_cli.claims import PAPERS
-from kattn_cli.claims.evidence import Evidence
-from kattn_cli.claims.page import findings, page
 from kattn_cli.figures.audit import FIGURES, KINDS
-from kattn_cli.results import Run
+from kattn_cli.papers.claims import PAPERS
+from kattn_cli.papers.evidence import Evidence
+from kattn_cli.papers.page import findings, page
+from kattn_cli.runs.run import Run
 
 
 def errors(seed: int, feature: tuple[float, float], projection: tuple[float, float]) -> list[dict[str, Any]]:

@@ -11,8 +11,8 @@ import pytest
 from claims.tables import SEEDS, judge
 from sequence_runs import ATTENTIONS, LISTOPS, write_classified, write_language, write_run
 
-from kattn_cli.csv_rows import write_rows
-from kattn_cli.results import Run
+from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.run import Run
 
 VOWELS = {"name": "uea", "set": "JapaneseVowels"}
 IMAGE = {"name": "pixels", "size": 16}

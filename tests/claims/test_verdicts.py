@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from kattn_cli.claims.verdicts import corrected, verdicts, words
+from kattn_cli.papers.verdicts import corrected, verdicts, words
 
 HOLDS, NOT, UNTOLD, NOTHING = "holds", "does not hold", "cannot be told at this size", "not measured"
 

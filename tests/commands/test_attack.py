@@ -16,8 +16,8 @@ from torch import Tensor
 
 from kattn_cli.attacks import ATTACKS
 from kattn_cli.attacks.settings import Settings
-from kattn_cli.commands.attack_estimate import duration, estimate
-from kattn_cli.commands.attack_plan import Planned
+from kattn_cli.commands.attack.estimate import duration, estimate
+from kattn_cli.commands.attack.plan import Planned
 
 LITTLE = ("--limit", "40", "--batch-size", "16", "--device", "cpu")
 

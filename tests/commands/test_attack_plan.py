@@ -7,7 +7,7 @@ import math
 import pytest
 
 from kattn_cli.attacks import ATTACKS
-from kattn_cli.commands.attack_plan import Asked, plan
+from kattn_cli.commands.attack.plan import Asked, plan
 from kattn_cli.errors import KattnError
 
 

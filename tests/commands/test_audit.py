@@ -10,11 +10,11 @@ import pytest
 import torch
 from command_line import kattn
 
-from kattn_cli.commands.audit import ITEMS
-from kattn_cli.commands.loading import as_image_run, open_run
-from kattn_cli.commands.moments import moments_of
-from kattn_cli.commands.train import train
-from kattn_cli.results import Run
+from kattn_cli.audit.items import ITEMS
+from kattn_cli.commands.train.train import train
+from kattn_cli.experiment.loading import as_image_run, open_run
+from kattn_cli.experiment.moments import moments_of
+from kattn_cli.runs.run import Run
 
 CPU = torch.device("cpu")
 RECIPES = {
@@ -58,7 +58,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def audited(results: Path) -> Path:
     from kattn_cli.commands.audit.measure import Settings, audit_runs
-    from kattn_cli.results import find_runs
+    from kattn_cli.runs.run import find_runs
 
     audit_runs(find_runs(results, ["x"]), Settings(inputs=6, seed=0, permutations=19, checkpoint="last"), CPU)
     return results

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from command_line import kattn
 
-from kattn_cli.analysis.roofline import Ceilings
-from kattn_cli.analysis.statistics import median_interval
 from kattn_cli.commands import benchmark as package
 from kattn_cli.commands.benchmark import bandwidth, growth, races, run
 from kattn_cli.commands.benchmark.outcome import Verdict
+from kattn_cli.costs.roofline import Ceilings
+from kattn_cli.tables.statistics import median_interval
 
 QUICK = ("--rounds", "6", "--seconds", "0.001", "--device", "cpu")
 

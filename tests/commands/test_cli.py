@@ -18,8 +18,8 @@ from command_line import kattn as run_main
 from conftest import TINY
 
 import kattn_cli
-from kattn_cli.analysis.attack_names import epsilon_text
 from kattn_cli.attention import ATTENTIONS
+from kattn_cli.tables.attack_names import epsilon_text
 
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120"}
 CLEAN_COMMANDS = ["train", "eval", "attack", "spectrum", "complexity", "plot", "list"]

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from kattn_cli import cli
-from kattn_cli.commands.collect import collect
-from kattn_cli.commands.collect_settings import Settings, hyperparameters_of
+from kattn_cli.commands.data.collect.command import collect
+from kattn_cli.commands.data.collect.settings import Settings, hyperparameters_of
 from kattn_cli.errors import KattnError, Stopped
 
 NEEDED = ("gymnasium", "mujoco", "stable_baselines3", "h5py")
@@ -134,7 +134,7 @@ def test_one_seed_one_set_of_files(files: dict[str, Path], tmp_path: Path) -> No
 def test_what_was_killed_goes_on_as_if_it_had_not_been(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kattn_cli.commands.collect_training import Training
+    from kattn_cli.commands.data.collect.training import Training
 
     whole = made(tmp_path / "whole", settings)
     with monkeypatch.context() as patch:
@@ -155,7 +155,7 @@ def test_what_was_killed_goes_on_as_if_it_had_not_been(
 
 
 def test_ctrl_c_keeps_what_there_is(files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kattn_cli.commands.collect_training import Training
+    from kattn_cli.commands.data.collect.training import Training
 
     with monkeypatch.context() as patch:
         evaluated = Training._evaluated

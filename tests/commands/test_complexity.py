@@ -14,10 +14,12 @@ import pytest
 import torch
 from command_line import Said, kattn
 
-from kattn_cli.analysis.complexity import Cost
 from kattn_cli.attention import MECHANISMS
-from kattn_cli.commands import complexity, complexity_report, complexity_row
-from kattn_cli.commands.complexity_grid import competitors
+from kattn_cli.commands.complexity import report as complexity_report
+from kattn_cli.commands.complexity import row as complexity_row
+from kattn_cli.commands.complexity import run as complexity
+from kattn_cli.commands.complexity.grid import competitors
+from kattn_cli.costs.complexity import Cost
 from kattn_cli.errors import RecipeError
 from kattn_cli.kernels.choice import version
 

@@ -11,11 +11,11 @@ import torchvision.datasets
 from tiny_data import idx, mnist_arrays, write_mnist
 
 from kattn_cli import cli
-from kattn_cli.commands.data import data_rows
+from kattn_cli.commands.data.command import data_rows
 from kattn_cli.console import console
 from kattn_cli.data import DATASETS
-from kattn_cli.data.fashion_mnist import FashionMnist
-from kattn_cli.data.mnist import Mnist
+from kattn_cli.data.sets.fashion_mnist import FashionMnist
+from kattn_cli.data.sets.mnist import Mnist
 from kattn_cli.errors import KattnError
 
 
@@ -171,7 +171,7 @@ def test_fetch_without_a_network(
 
 
 def test_errors_are_ours() -> None:
-    from kattn_cli.commands.data import check_data
+    from kattn_cli.commands.data.command import check_data
 
     with pytest.raises(KattnError):
         check_data("mnist", ())

@@ -11,13 +11,13 @@ import yaml
 from conftest import TINY
 from tiny_data import write_mnist
 
-from kattn_cli.commands import recipes
-from kattn_cli.commands.loading import data_of, identity
 from kattn_cli.data import DATASETS
-from kattn_cli.data.digits import Digits
-from kattn_cli.data.fashion_mnist import FashionMnist
+from kattn_cli.data.sets.digits import Digits
+from kattn_cli.data.sets.fashion_mnist import FashionMnist
 from kattn_cli.errors import RecipeError
-from kattn_cli.recipe import Recipe
+from kattn_cli.experiment import recipes
+from kattn_cli.experiment.loading import data_of, identity
+from kattn_cli.recipe.schema import Recipe
 
 Load = Callable[..., Recipe]
 

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 import torch
 
-from kattn_cli.commands import decoding
-from kattn_cli.commands.decoding import measure_decoding
-from kattn_cli.commands.plot import plot_table
+from kattn_cli.commands.complexity import decoding
+from kattn_cli.commands.complexity.decoding import measure_decoding
+from kattn_cli.commands.plot.plot import plot_table
 from kattn_cli.errors import KattnError
-from kattn_cli.recipe import Mechanism
+from kattn_cli.recipe.schema import Mechanism
 
 MECHANISMS = {"softmax": Mechanism(name="softmax"), "tssa": Mechanism(name="tssa")}
 COLUMNS = [

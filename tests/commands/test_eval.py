@@ -10,9 +10,9 @@ import pytest
 import torch
 from command_line import kattn
 
-from kattn_cli.commands.eval import EVAL_CSV, Settings, evaluate_runs
-from kattn_cli.csv_rows import read_rows
-from kattn_cli.results import Run
+from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.run import Run
+from kattn_cli.tasks.images.evaluation import EVAL_CSV, Settings, evaluate_runs
 from kattn_cli.training.checkpoint import weights_path
 from kattn_cli.training.fingerprint import fingerprint
 

@@ -11,13 +11,13 @@ import pytest
 import torch
 from command_line import kattn
 
-from kattn_cli.commands.corruptions import Corruptions
-from kattn_cli.commands.eval import EVAL_CSV, Settings, Subject, evaluate_runs
-from kattn_cli.commands.loading import as_image_run, open_run
-from kattn_cli.commands.reference import Reference, usual_reference
-from kattn_cli.csv_rows import read_rows
 from kattn_cli.data.corruptions import CORRUPTIONS
-from kattn_cli.results import Run
+from kattn_cli.experiment.loading import as_image_run, open_run
+from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.run import Run
+from kattn_cli.tasks.images.corruptions import Corruptions
+from kattn_cli.tasks.images.evaluation import EVAL_CSV, Settings, Subject, evaluate_runs
+from kattn_cli.tasks.images.reference import Reference, usual_reference
 from kattn_cli.training.corrupted import CorruptedSplit, Making
 from kattn_cli.training.evaluate import evaluate
 

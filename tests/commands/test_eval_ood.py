@@ -14,11 +14,11 @@ from PIL import Image
 from sklearn.metrics import average_precision_score
 from torch import Tensor
 
-from kattn_cli.commands.eval import EVAL_CSV
-from kattn_cli.commands.loading import as_image_run, open_run
-from kattn_cli.csv_rows import read_rows
 from kattn_cli.data.corruptions import corrupt
-from kattn_cli.results import Run
+from kattn_cli.experiment.loading import as_image_run, open_run
+from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.run import Run
+from kattn_cli.tasks.images.evaluation import EVAL_CSV
 
 CPU = torch.device("cpu")
 

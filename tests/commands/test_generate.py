@@ -13,13 +13,13 @@ from command_line import Said
 from command_line import kattn as run_main
 
 from kattn_cli.attention.options import build_attention
-from kattn_cli.commands.generate import Sampling, Speaker, TextStream, open_speaker, speak
+from kattn_cli.commands.generate.generate import Sampling, Speaker, TextStream, open_speaker, speak
 from kattn_cli.data.vocabulary import Vocabulary, build_vocabulary
 from kattn_cli.errors import DataError
 from kattn_cli.models import LanguageModel
 from kattn_cli.models.generation import generate
 from kattn_cli.models.sequence import CausalDecoder
-from kattn_cli.results import Run
+from kattn_cli.runs.run import Run
 
 CONTEXT = 16
 RECIPE = """\
@@ -35,7 +35,7 @@ TEXT = "How many roads, said she.\nNone but this one, said he; and so they went.
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A results folder with a run of ``tssa`` and one of ``rpc``, whose corpus is gone. Not to be changed."""
-    from kattn_cli.commands.train import train
+    from kattn_cli.commands.train.train import train
 
     folder = tmp_path_factory.mktemp("written")
     corpus = folder / "roads.txt"

@@ -9,8 +9,8 @@ import torch
 from killed_training import Event, train_until
 from safetensors.torch import load_file
 
-from kattn_cli.csv_rows import read_rows
-from kattn_cli.results import Run
+from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.run import Run
 
 DEIT = """\
 name: killed

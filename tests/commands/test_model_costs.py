@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 import torch
 
-from kattn_cli.commands import measured_models as measured
-from kattn_cli.commands import model_costs
-from kattn_cli.commands.measured_models import measured_models
-from kattn_cli.commands.model_costs import measure_models
-from kattn_cli.commands.plot import plot_table
+from kattn_cli.commands.complexity import measured_models as measured
+from kattn_cli.commands.complexity import model_costs
+from kattn_cli.commands.complexity.measured_models import measured_models
+from kattn_cli.commands.complexity.model_costs import measure_models
+from kattn_cli.commands.plot.plot import plot_table
 from kattn_cli.data.sequences import Padded
 from kattn_cli.errors import KattnError, RecipeError
 

@@ -10,8 +10,8 @@ import time
 import pytest
 import torch
 
-from kattn_cli.commands.parallel import in_parallel
 from kattn_cli.errors import RunError, Stopped
+from kattn_cli.executors.parallel import in_parallel
 from kattn_cli.training.interrupt import catch_interruption
 
 

@@ -13,15 +13,15 @@ import pytest
 import torch
 from command_line import Said, kattn
 
-from kattn_cli.analysis.perplexity import surprise
-from kattn_cli.commands import perplexity
-from kattn_cli.commands.loading import open_run
-from kattn_cli.commands.perplexity import KEY, PERPLEXITY_CSV
-from kattn_cli.csv_rows import read_rows
 from kattn_cli.data import TextData
 from kattn_cli.data.word_swap import swap_words
+from kattn_cli.experiment.loading import open_run
 from kattn_cli.models import AttentionModel
-from kattn_cli.results import Run
+from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.run import Run
+from kattn_cli.tasks.text import perplexity
+from kattn_cli.tasks.text.perplexity import KEY, PERPLEXITY_CSV
+from kattn_cli.tasks.text.windows import surprise
 from kattn_cli.training.checkpoint import weights_path
 from kattn_cli.training.fingerprint import fingerprint
 
@@ -42,7 +42,7 @@ FOUND = ["tokens", "loss", "perplexity", "bits_per_byte", "top1", "top5", "unkno
 @pytest.fixture(scope="module")
 def trained_on_text(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with two runs in ``results``, and the texts. Not to be changed."""
-    from kattn_cli.commands.train import train
+    from kattn_cli.commands.train.train import train
 
     folder = tmp_path_factory.mktemp("text")
     (folder / "beer.txt").write_text(BEER, encoding="utf-8")

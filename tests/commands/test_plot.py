@@ -9,7 +9,7 @@ import pytest
 from command_line import kattn
 from sequence_runs import write_language
 
-from kattn_cli.csv_rows import write_rows
+from kattn_cli.runs.csv_rows import write_rows
 
 
 def complexity_table(path: Path) -> Path:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from kattn_cli.commands.train import train
-from kattn_cli.csv_rows import read_rows
+from kattn_cli.commands.train.train import train
 from kattn_cli.errors import RunError
-from kattn_cli.results import Run
+from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.run import Run
 
 CPU = torch.device("cpu")
 

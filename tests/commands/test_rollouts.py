@@ -14,13 +14,13 @@ import h5py
 import torch
 from command_line import Said, kattn
 
-from kattn_cli.commands import rollouts
-from kattn_cli.commands.rollouts import KEY
-from kattn_cli.csv_rows import append_rows, read_rows, write_rows
 from kattn_cli.environments.names import CORRIDOR
 from kattn_cli.environments.scripted import STEPS
-from kattn_cli.figures.rollout_values import ROLLOUTS_CSV
-from kattn_cli.results import Run
+from kattn_cli.runs.csv_rows import append_rows, read_rows, write_rows
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.rollouts import ROLLOUTS_CSV
+from kattn_cli.tasks.control import rollouts
+from kattn_cli.tasks.control.rollouts import KEY
 from kattn_cli.training.checkpoint import weights_path
 from kattn_cli.training.fingerprint import fingerprint
 
@@ -39,8 +39,8 @@ FEW = ("--target-return", 19, "--target-return=-19", "--episodes", 3)
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the data and the runs of two seeds in ``results``. Not to be changed."""
-    from kattn_cli.commands.collect_scripted import collect_scripted
-    from kattn_cli.commands.train import train
+    from kattn_cli.commands.data.collect.scripted import collect_scripted
+    from kattn_cli.commands.train.train import train
 
     folder = tmp_path_factory.mktemp("control")
     path = collect_scripted(CORRIDOR, folder, 40 * STEPS, seed=0)

@@ -13,19 +13,19 @@ import torch
 from ade_files import write_ade
 from command_line import kattn
 
-from kattn_cli.commands import recipes
-from kattn_cli.commands.building import build
-from kattn_cli.commands.corruptions import Corruptions
-from kattn_cli.commands.eval import Settings
-from kattn_cli.commands.loading import data_of, open_run
-from kattn_cli.commands.segmentation import CLASSES_CSV, SEGMENTATION_CSV, evaluate_segmenters
-from kattn_cli.commands.segmentation_report import gains
-from kattn_cli.commands.train import train
-from kattn_cli.csv_rows import read_rows
+from kattn_cli.commands.train.train import train
 from kattn_cli.data import MaskSplit
 from kattn_cli.data.corruptions import CORRUPTIONS
-from kattn_cli.results import Run
-from kattn_cli.training.evaluate_masks import evaluate_masks
+from kattn_cli.experiment import recipes
+from kattn_cli.experiment.building import build
+from kattn_cli.experiment.loading import data_of, open_run
+from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.run import Run
+from kattn_cli.tasks.images.corruptions import Corruptions
+from kattn_cli.tasks.images.evaluation import Settings
+from kattn_cli.tasks.masks.evaluate import evaluate_masks
+from kattn_cli.tasks.masks.evaluation import CLASSES_CSV, SEGMENTATION_CSV, evaluate_segmenters
+from kattn_cli.tasks.masks.report import gains
 from kattn_cli.training.loop import Hooks, Trainer
 
 RECIPE = """\

@@ -14,9 +14,9 @@ import torch
 from command_line import kattn
 from tiny_series import UNCOUNTED, write_series
 
-from kattn_cli.commands import loading
-from kattn_cli.csv_rows import read_rows
-from kattn_cli.results import Run
+from kattn_cli.experiment import loading
+from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.run import Run
 
 BEER = "\n".join(f"{number} bottles of beer on the wall, {number} bottles of beer." for number in range(80))
 RECIPES = {
@@ -52,7 +52,7 @@ train: {{epochs: 1, batch_size: 8}}
 def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with the data, the recipes, and a run of each in ``results``. Not to be changed."""
     pytest.importorskip("aeon")
-    from kattn_cli.commands.train import train
+    from kattn_cli.commands.train.train import train
 
     folder = tmp_path_factory.mktemp("sequences")
     (folder / "beer.txt").write_text(BEER, encoding="utf-8")
@@ -133,7 +133,7 @@ def test_texts_and_others_at_once(results: Path, capfd: pytest.CaptureFixture[st
 
 def test_spectrum(results: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of as many values as there are tokens; of sequences of several lengths the longest of the split."""
-    monkeypatch.setattr("kattn_cli.commands.plot.draw_spectra", lambda runs, folder: [])
+    monkeypatch.setattr("kattn_cli.commands.plot.plot.draw_spectra", lambda runs, folder: [])
     assert kattn(capfd, "spectrum", *RECIPES, "--inputs", "5", "--results", results).code == 0
     found = {name: pd.read_csv(results / name / "0" / "spectrum.csv") for name in RECIPES}
     for name in RECIPES:

@@ -14,12 +14,12 @@ import pytest
 from command_line import Said, kattn
 
 import kattn_cli
-from kattn_cli.commands.recipes import load_sweep
-from kattn_cli.commands.sweep import plan
-from kattn_cli.commands.sweep_point import lock_of
-from kattn_cli.commands.sweep_view import ranking
-from kattn_cli.csv_rows import read_rows
-from kattn_cli.results import Run
+from kattn_cli.commands.sweep.point import lock_of
+from kattn_cli.commands.sweep.sweep import plan
+from kattn_cli.commands.sweep.view import ranking
+from kattn_cli.experiment.recipes import load_sweep
+from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.run import Run
 
 SWEPT = """\
 name: swept
@@ -34,7 +34,7 @@ TIMES = ("images_per_second", "seconds")
 HOLDER = """
 import sys, time
 from pathlib import Path
-from kattn_cli.lock import holding
+from kattn_cli.runs.lock import holding
 lock, heard = map(Path, sys.argv[1:])
 with holding(lock, ""):
     print("held", flush=True)

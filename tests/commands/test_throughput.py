@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from kattn_cli.commands.throughput import PAIRS, PLAIN, REAL, SOFTMAX, SYNTHETIC, measure_throughput
+from kattn_cli.commands.throughput.throughput import PAIRS, PLAIN, REAL, SOFTMAX, SYNTHETIC, measure_throughput
 
 
 @pytest.mark.parametrize(

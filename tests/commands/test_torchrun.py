@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import kattn_cli
-from kattn_cli.commands.train import train
-from kattn_cli.csv_rows import read_rows
+from kattn_cli.commands.train.train import train
+from kattn_cli.runs.csv_rows import read_rows
 
 TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "kattn_cli")
 DEADLY = """

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from kattn_cli.commands import recipes
-from kattn_cli.commands.dry_run import dry_run
-from kattn_cli.commands.loading import build, data_of
-from kattn_cli.commands.train import train
-from kattn_cli.csv_rows import read_rows
+from kattn_cli.commands.train.dry_run import dry_run
+from kattn_cli.commands.train.train import train
 from kattn_cli.errors import CheckpointError, RunError
-from kattn_cli.figures.comparison import comparison
-from kattn_cli.results import Run
+from kattn_cli.experiment import recipes
+from kattn_cli.experiment.loading import build, data_of
+from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.comparison import comparison
 from kattn_cli.training import checkpoint
 
 CPU = torch.device("cpu")
@@ -85,7 +85,7 @@ def test_a_full_disk_ends_in_one_line_and_keeps_the_last_checkpoint(
         save_state(run, state)
         saved.append(run)
 
-    monkeypatch.setattr("kattn_cli.commands.training_run.save_state", full)
+    monkeypatch.setattr("kattn_cli.experiment.training_run.save_state", full)
     with pytest.raises(CheckpointError, match=r"cannot be written: No space left on device$"):
         run_tiny(tiny_recipe, tmp_path)
     run = Run(tmp_path / "results" / "tiny" / "0")

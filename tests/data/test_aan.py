@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from kattn_cli.data import aan
-from kattn_cli.data.aan import Aan
+from kattn_cli.data.sets import aan
+from kattn_cli.data.sets.aan import Aan
 from kattn_cli.errors import DataError
 
 LINES = {

@@ -10,10 +10,10 @@ import torchvision.datasets
 from tiny_data import write_cifar
 
 from kattn_cli.data import MemorySplit
-from kattn_cli.data.cifar10 import Cifar10
-from kattn_cli.data.cifar100 import Cifar100
+from kattn_cli.data.sets.cifar10 import Cifar10
+from kattn_cli.data.sets.cifar100 import Cifar100
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import ImageSection
+from kattn_cli.recipe.data import ImageSection
 
 
 @pytest.mark.parametrize("given", [".", "cifar-10-batches-py"])

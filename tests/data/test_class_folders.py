@@ -12,9 +12,9 @@ from tiny_data import write_cifar
 from torchvision.transforms.functional import pil_to_tensor
 
 from kattn_cli.data import load_data
-from kattn_cli.data.class_folders import class_names, read_class_folders
+from kattn_cli.data.reading.class_folders import class_names, read_class_folders
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import ImageSection
+from kattn_cli.recipe.data import ImageSection
 
 DIGITS = ImageSection(name="digits", workers=0)
 NUMBERS = [{str(label): label for label in range(10)}]

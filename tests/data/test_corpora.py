@@ -15,7 +15,7 @@ from kattn_cli.data.corpora.corpus import Kind
 from kattn_cli.data.vocabulary.characters import Characters
 from kattn_cli.data.vocabulary.words import Words
 from kattn_cli.errors import DataError
-from kattn_cli.options import with_defaults
+from kattn_cli.recipe.options import with_defaults
 
 LINES = "".join(f"line {i} é\n" for i in range(100))
 

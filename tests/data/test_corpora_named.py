@@ -13,7 +13,7 @@ from kattn_cli.data.corpora.named import NamedCorpus
 from kattn_cli.data.vocabulary.bytes import Bytes
 from kattn_cli.data.vocabulary.words import Words
 from kattn_cli.errors import DataError
-from kattn_cli.options import with_defaults
+from kattn_cli.recipe.options import with_defaults
 
 CORPORA: list[type[NamedCorpus]] = [WikiText2, WikiText103, PennTreebank, OpenWebText, Lambada]
 

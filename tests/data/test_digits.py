@@ -6,7 +6,7 @@ import torch
 from sklearn.datasets import load_digits
 
 from kattn_cli.data import ImageData, MemorySplit, load_data
-from kattn_cli.recipe_data import ImageSection
+from kattn_cli.recipe.data import ImageSection
 
 
 def memory(data: ImageData) -> dict[str, MemorySplit]:

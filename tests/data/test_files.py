@@ -18,13 +18,13 @@ from timm.data import create_transform
 from torch import Tensor
 from torchvision.transforms.functional import pil_to_tensor
 
-from kattn_cli.data import files
-from kattn_cli.data.decode import Corruption, Unreadable, open_image
-from kattn_cli.data.encoded import paths_of
-from kattn_cli.data.files import FileDataSet, FileSplit
 from kattn_cli.data.images import MemorySplit
+from kattn_cli.data.reading import files
+from kattn_cli.data.reading.decode import Corruption, Unreadable, open_image
+from kattn_cli.data.reading.encoded import paths_of
+from kattn_cli.data.reading.files import FileDataSet, FileSplit
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import ImageSection
+from kattn_cli.recipe.data import ImageSection
 
 SIZES = [(12, 12), (9, 20), (31, 13), (14, 16), (10, 10)]
 

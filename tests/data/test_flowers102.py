@@ -12,11 +12,11 @@ from image_files import picture, write_picture
 from scipy.io import savemat
 from torchvision.datasets import Flowers102 as Torchvision
 
-from kattn_cli.data.decode import EvaluationView
-from kattn_cli.data.flowers102 import Flowers102
 from kattn_cli.data.images import MemorySplit
+from kattn_cli.data.reading.decode import EvaluationView
+from kattn_cli.data.sets.flowers102 import Flowers102
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import ImageSection
+from kattn_cli.recipe.data import ImageSection
 
 DATA = ImageSection(name="flowers102", workers=0)
 

@@ -13,13 +13,13 @@ import torch
 from image_files import encoded, picture, truncated
 from torchvision.transforms.functional import pil_to_tensor
 
-from kattn_cli.commands.data_section import resolved
-from kattn_cli.data import huggingface
-from kattn_cli.data.files import FileSplit
-from kattn_cli.data.huggingface import HuggingFace
 from kattn_cli.data.images import MemorySplit
+from kattn_cli.data.reading.files import FileSplit
+from kattn_cli.data.sets import huggingface
+from kattn_cli.data.sets.huggingface import HuggingFace
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import ImageSection
+from kattn_cli.experiment.data_section import resolved
+from kattn_cli.recipe.data import ImageSection
 
 DATA = ImageSection(name="huggingface", workers=0)
 FEATURES = {"img": {"_type": "Image"}, "label": {"names": ["ant", "cat", "owl"], "_type": "ClassLabel"}}

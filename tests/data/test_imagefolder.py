@@ -10,12 +10,12 @@ import torch
 from image_files import write_classes, write_picture
 from torchvision.datasets import ImageFolder as Torchvision
 
-from kattn_cli.commands.data_section import resolved
-from kattn_cli.data.files import FileSplit
-from kattn_cli.data.imagefolder import ImageFolder
 from kattn_cli.data.images import MemorySplit
+from kattn_cli.data.reading.files import FileSplit
+from kattn_cli.data.sets.imagefolder import ImageFolder
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import ImageSection
+from kattn_cli.experiment.data_section import resolved
+from kattn_cli.recipe.data import ImageSection
 
 DATA = ImageSection(name="imagefolder", workers=0)
 

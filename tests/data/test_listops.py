@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 
-from kattn_cli.data.listops import ListOps, data_set, generate
-from kattn_cli.data.listops.grammar import END, TOKENS, read_tokens, spelled
-from kattn_cli.data.listops.trees import draw_sequences, longest_possible
 from kattn_cli.data.sequences import SequenceSplit
+from kattn_cli.data.sets.listops import ListOps, data_set, generate
+from kattn_cli.data.sets.listops.grammar import END, TOKENS, read_tokens, spelled
+from kattn_cli.data.sets.listops.trees import draw_sequences, longest_possible
 from kattn_cli.errors import DataError
 
 SMALL: dict[str, Any] = {"min_length": 5, "max_length": 40, "train": 300, "choose_by": 40, "test": 50}

@@ -11,10 +11,10 @@ import torch
 from tiny_data import idx, write_mnist
 
 from kattn_cli.data import DATASETS, MemorySplit, load_data
-from kattn_cli.data.digits import Digits
 from kattn_cli.data.holdout import hold_out
+from kattn_cli.data.sets.digits import Digits
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import ImageSection
+from kattn_cli.recipe.data import ImageSection
 
 
 def section(root: Path, **keys: Any) -> ImageSection:

@@ -12,10 +12,10 @@ import torchvision.datasets
 from tiny_data import idx, mnist_arrays, write_mnist
 
 from kattn_cli.data import MemorySplit
-from kattn_cli.data.fashion_mnist import FashionMnist
-from kattn_cli.data.mnist import Mnist
+from kattn_cli.data.sets.fashion_mnist import FashionMnist
+from kattn_cli.data.sets.mnist import Mnist
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import ImageSection
+from kattn_cli.recipe.data import ImageSection
 
 
 @pytest.fixture(autouse=True)

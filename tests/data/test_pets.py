@@ -9,11 +9,11 @@ import torch
 from image_files import picture, write_picture
 from torchvision.datasets import OxfordIIITPet as Torchvision
 
-from kattn_cli.data.decode import EvaluationView
 from kattn_cli.data.images import MemorySplit
-from kattn_cli.data.pets import Pets
+from kattn_cli.data.reading.decode import EvaluationView
+from kattn_cli.data.sets.pets import Pets
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import ImageSection
+from kattn_cli.recipe.data import ImageSection
 
 DATA = ImageSection(name="pets", workers=0)
 

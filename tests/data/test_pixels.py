@@ -14,8 +14,8 @@ from image_files import encoded, picture, truncated
 from PIL import Image
 from tiny_data import write_cifar
 
-from kattn_cli.data.huggingface import HuggingFace
-from kattn_cli.data.pixels import Pixels, luma
+from kattn_cli.data.sets.huggingface import HuggingFace
+from kattn_cli.data.sets.pixels import Pixels, luma
 from kattn_cli.errors import DataError
 
 

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 from kattn_cli.data.dataset import SequenceDataSet
-from kattn_cli.data.sentences import Imdb, Sst2, Sst5
 from kattn_cli.data.sequences import SequenceSplit
+from kattn_cli.data.sets.sentences import Imdb, Sst2, Sst5
 from kattn_cli.data.vocabulary import build_vocabulary
 from kattn_cli.errors import DataError
 

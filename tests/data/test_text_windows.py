@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.data.text import TokenSplit, windows_of
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe.train import Train
 from kattn_cli.training.feed import TextFeed
 from kattn_cli.training.plan import Plan
 

@@ -13,13 +13,13 @@ import pytest
 import torch
 from tiny_trajectories import LENGTHS, arrays, write
 
-from kattn_cli.commands.data import check_data
+from kattn_cli.commands.data.command import check_data
 from kattn_cli.console import console
 from kattn_cli.data import TrajectoryData, load_data
 from kattn_cli.data.trajectories import D4rl, Minari, TrajectoryFacts
 from kattn_cli.data.trajectories.d4rl_file import read_d4rl
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import TrajectorySection
+from kattn_cli.recipe.data import TrajectorySection
 
 pytestmark = pytest.mark.skipif(find_spec("h5py") is None, reason="the extra control is not installed")
 needs_minari = pytest.mark.skipif(find_spec("minari") is None, reason="the extra control is not installed")

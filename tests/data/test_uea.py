@@ -14,13 +14,13 @@ import pytest
 import torch
 from tiny_series import UNCOUNTED, ts_text, write_series
 
-from kattn_cli.data import uea
 from kattn_cli.data.dataset import SequenceFacts
-from kattn_cli.data.series_files import outline, read_series, without_gaps
-from kattn_cli.data.uea import Uea
-from kattn_cli.data.uea_sets import SIZES
+from kattn_cli.data.reading.series_files import outline, read_series, without_gaps
+from kattn_cli.data.sets import uea
+from kattn_cli.data.sets.uea import Uea
+from kattn_cli.data.sets.uea_sets import SIZES
 from kattn_cli.errors import DataError
-from kattn_cli.options import arguments, option_faults
+from kattn_cli.recipe.options import arguments, option_faults
 
 needs_aeon = pytest.mark.skipif(find_spec("aeon") is None, reason="aeon is an optional extra")
 SERIES = [np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[7.0, 8.0], [9.0, 10.0]])]

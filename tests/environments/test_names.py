@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kattn_cli.environments.names import (
-    ENVIRONMENTS,
-    environment_id,
-    normalised_score,
-    short_name,
-    target_returns,
-)
+from kattn_cli.environments.names import ENVIRONMENTS, environment_id, normalised_score, short_name, target_returns
 
 
 @pytest.mark.parametrize(

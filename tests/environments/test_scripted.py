@@ -117,7 +117,7 @@ def test_without_gymnasium_only_rollouts_are_missing() -> None:
         "import sys; sys.modules['gymnasium'] = None\n"
         "import importlib.util as u; found = u.find_spec\n"
         "u.find_spec = lambda name, *a: None if name == 'gymnasium' else found(name, *a)\n"
-        "import kattn_cli.commands.rollouts, kattn_cli.commands.rollout_report, kattn_cli.models\n"
+        "import kattn_cli.tasks.control.rollouts, kattn_cli.tasks.control.report, kattn_cli.models\n"
         "from kattn_cli.environments import extra; extra.find_spec = u.find_spec\n"
         "from kattn_cli.environments.parallel import make_environments\n"
         "try:\n    make_environments('hopper', 1)\nexcept Exception as error:\n    print(type(error).__name__, error)"

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from kattn_cli.commands.plot import plot_table
-from kattn_cli.csv_rows import write_rows
+from kattn_cli.commands.plot.plot import plot_table
 from kattn_cli.errors import RunError
 from kattn_cli.figures.benchmark import draw_benchmark
+from kattn_cli.runs.csv_rows import write_rows
 
 SHARED = {"relation": "at least", "device": "cpu", "dtype": "float32"}
 

@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from kattn_cli.analysis.statistics import power_law
 from kattn_cli.figures.complexity import draw_all, draw_complexity
-from kattn_cli.figures.complexity_frame import exponents
-from kattn_cli.figures.complexity_tables import not_counted, shortfalls, summary
 from kattn_cli.figures.style import COLOURS
+from kattn_cli.tables.complexity import exponents
+from kattn_cli.tables.complexity_summary import not_counted, shortfalls, summary
+from kattn_cli.tables.statistics import power_law
 
 SIZES = (64, 128, 256, 512)
 EXPONENT = {("softmax", "fast"): 2, ("softmax", "slow"): 2, ("tssa", "fast"): 1, ("tssa#2", "fast"): 1}

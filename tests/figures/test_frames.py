@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from kattn_cli.analysis.attack_names import epsilon_text
 from kattn_cli.attention import BASELINES, MECHANISMS
-from kattn_cli.csv_rows import write_rows
-from kattn_cli.figures.comparison import comparison
 from kattn_cli.figures.complexity import exponents
-from kattn_cli.figures.frames import attack_frame, frame, over_seeds, seeds_caption
 from kattn_cli.figures.style import COLOURS, Palette
-from kattn_cli.results import create_run
+from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.run import create_run
+from kattn_cli.tables.attack_names import epsilon_text
+from kattn_cli.tables.comparison import comparison
+from kattn_cli.tables.frames import attack_frame, frame, over_seeds, seeds_caption
 
 
 def make_run(results: Path, name: str, seed: int, top1: float, start: str = "2026-01-01") -> object:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kattn_cli.analysis.kernel_pca_race import DUAL, SOLVERS
+from kattn_cli.audit.kernel_pca_race import DUAL, SOLVERS
 from kattn_cli.figures import kernel_pca
 from kattn_cli.figures.kernel_pca import draw_kernel_pca, ratios
 

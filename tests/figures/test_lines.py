@@ -13,9 +13,9 @@ from matplotlib.collections import PolyCollection
 from matplotlib.pyplot import close
 from scipy import stats
 
-from kattn_cli.figures.frames import chosen_weights, shared_epochs
 from kattn_cli.figures.lines import audit_caption, grey_band, mean_lines, means_caption, views
 from kattn_cli.figures.style import COLOURS, Palette, panels
+from kattn_cli.tables.frames import chosen_weights, shared_epochs
 
 VALUES: dict[int, tuple[list[float], ...]] = {0: ([1.0, 3.0], [2.0, 4.0]), 1: ([5.0, 7.0], [8.0, 10.0])}
 """By layer: the heads of seed 0 and of seed 1."""

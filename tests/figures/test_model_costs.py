@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from kattn_cli.errors import RunError
 from kattn_cli.figures.model_costs import draw_model_costs, ratios
-from kattn_cli.figures.paper_costs import MODELS, PUBLISHED, published_cost
-from kattn_cli.recipe_files import find_recipes
+from kattn_cli.papers.paper_costs import MODELS, PUBLISHED, published_cost
+from kattn_cli.recipe.files import find_recipes
 
 SYM, RPC = "imagenet/symvit_tiny", "imagenet/rpc_symvit_tiny"
 

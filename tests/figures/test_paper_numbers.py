@@ -8,10 +8,10 @@ import pytest
 import yaml
 from sequence_runs import write_classified
 
-from kattn_cli.csv_rows import write_rows
-from kattn_cli.figures.paper_numbers import COLUMNS, paper_numbers
+from kattn_cli.papers.paper_numbers import COLUMNS, paper_numbers
 from kattn_cli.papers.published import NAMES, PaperName
-from kattn_cli.results import Run, create_run
+from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.run import Run, create_run
 
 VOWELS = {"name": "uea", "set": "JapaneseVowels"}
 

@@ -11,9 +11,9 @@ import pytest
 import yaml
 from scipy import stats
 
-from kattn_cli.csv_rows import write_rows
-from kattn_cli.figures.paper_tables import markdown, paper_tables
-from kattn_cli.results import Run, create_run
+from kattn_cli.papers.paper_tables import markdown, paper_tables
+from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.run import Run, create_run
 
 SYMMETRIC_ABOVE = {"1:": {"name": "symmetric"}}
 SOFTMAX_ABOVE = {"1:": {"name": "softmax"}}

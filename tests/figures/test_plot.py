@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from kattn_cli.commands.plot import draw_spectra, plot_runs, plot_table
-from kattn_cli.csv_rows import write_rows
+from kattn_cli.commands.plot.plot import draw_spectra, plot_runs, plot_table
 from kattn_cli.errors import RunError
-from kattn_cli.figures.frames import frame
-from kattn_cli.results import Run, create_run
+from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.run import Run, create_run
+from kattn_cli.tables.frames import frame
 
 Tables = dict[str, pd.DataFrame]
 LABELS = ("mine", "softmax")
@@ -96,8 +96,8 @@ def test_tables_that_cannot_be_drawn(tmp_path: Path) -> None:
 def test_figures_are_drawn_without_torch(tables: Tables, tmp_path: Path) -> None:
     write_runs({"alignment": tables["alignment"]}, tmp_path / "runs")
     code = (
-        "import sys\nfrom pathlib import Path\nfrom kattn_cli.commands.plot import plot_runs\n"
-        "from kattn_cli.figures.looks import use\nfrom kattn_cli.results import find_runs\n"
+        "import sys\nfrom pathlib import Path\nfrom kattn_cli.commands.plot.plot import plot_runs\n"
+        "from kattn_cli.figures.looks import use\nfrom kattn_cli.runs.run import find_runs\n"
         "use('slides', ['svg'])\nhere = Path(sys.argv[1])\n"
         "print(*plot_runs(find_runs(here / 'runs', ['audit']), here), 'torch' in sys.modules)"
     )

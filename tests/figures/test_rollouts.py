@@ -12,12 +12,12 @@ import pytest
 from matplotlib.figure import Figure
 from sequence_runs import write_run
 
-from kattn_cli.analysis.statistics import mean_interval
-from kattn_cli.csv_rows import write_rows
-from kattn_cli.figures.rollout_values import ROLLOUTS_CSV, asked_for
 from kattn_cli.figures.rollouts import draw_rollouts, score_points
 from kattn_cli.figures.style import COLOURS
-from kattn_cli.results import Run
+from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.rollouts import ROLLOUTS_CSV, asked_for
+from kattn_cli.tables.statistics import mean_interval
 
 RECIPE = {"name": "d4rl", "environment": "hopper"}
 

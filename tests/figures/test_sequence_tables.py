@@ -12,11 +12,11 @@ import yaml
 from scipy import stats
 from sequence_runs import ATTENTIONS, LISTOPS, write_classified, write_language, write_run
 
-from kattn_cli.csv_rows import read_rows, write_rows
-from kattn_cli.figures.comparison import comparison
-from kattn_cli.figures.sequence_runs import paper_model, sequence_run
-from kattn_cli.figures.sequence_tables import markdown, sequence_tables
-from kattn_cli.results import Run, create_run
+from kattn_cli.papers.sequence_runs import paper_model, sequence_run
+from kattn_cli.papers.sequence_tables import markdown, sequence_tables
+from kattn_cli.runs.csv_rows import read_rows, write_rows
+from kattn_cli.runs.run import Run, create_run
+from kattn_cli.tables.comparison import comparison
 
 VOWELS = {"name": "uea", "set": "JapaneseVowels"}
 

@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 import yaml
 
-from kattn_cli.claims.evidence import Evidence
-from kattn_cli.claims.page import findings
-from kattn_cli.claims.primal import PAPER as PRIMAL
-from kattn_cli.claims.rpc import PAPER as RPC
-from kattn_cli.csv_rows import write_rows
-from kattn_cli.figures.comparison import comparison
-from kattn_cli.figures.paper_numbers import paper_numbers
-from kattn_cli.figures.sequence_runs import sequence_run
-from kattn_cli.results import Run, create_run
+from kattn_cli.papers.evidence import Evidence
+from kattn_cli.papers.page import findings
+from kattn_cli.papers.paper_numbers import paper_numbers
+from kattn_cli.papers.primal.claims import PAPER as PRIMAL
+from kattn_cli.papers.rpc.claims import PAPER as RPC
+from kattn_cli.papers.sequence_runs import sequence_run
+from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.run import Run, create_run
+from kattn_cli.tables.comparison import comparison
 
 PRIMAL_PLUS: dict[str, Any] = {"name": "softmax", "layers": {-1: {"name": "primal", "s": 64, "eta": 0.05}}}
 RPC_FIRST: dict[str, Any] = {"name": "rpc", "iterations": 4, "layers": {"1:": {"name": "symmetric"}}}

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from kattn_cli.models import Classifier, build_model
 from kattn_cli.models.channel_attention import ChannelAttention, ConvolutionalMlp
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import PRESETS, Tost
+from kattn_cli.recipe.model import PRESETS, Tost
+from kattn_cli.recipe.schema import Attention
 
 
 def channel_attention() -> ChannelAttention:

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from kattn_cli.attention import ATTENTIONS
 from kattn_cli.models import Classifier, auxiliary_loss, build_model
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import ImageModel, TimmModel, Tost, Vit
+from kattn_cli.recipe.model import ImageModel, TimmModel, Tost, Vit
+from kattn_cli.recipe.schema import Attention
 
 DIGITS: dict[str, Any] = {"image_size": 8, "channels": 1, "classes": 5, "mean": [0.3], "std": [0.4]}
 SMALL: dict[str, Any] = {"patch_size": 2, "dim": 16, "depth": 3, "heads": 2, "drop_path": 0.3}

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from kattn_cli.models import Classifier, build_model
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import Tost, Vit
+from kattn_cli.recipe.model import Tost, Vit
+from kattn_cli.recipe.schema import Attention
 
 SIZES: dict[str, Any] = {"image_size": 8, "channels": 1, "classes": 3, "mean": (0.5,), "std": (0.5,)}
 VIT = {"name": "vit", "patch_size": 2, "dim": 16, "depth": 3, "heads": 2}

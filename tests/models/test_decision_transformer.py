@@ -15,8 +15,8 @@ from kattn_cli.errors import RecipeError
 from kattn_cli.models import auxiliary_loss
 from kattn_cli.models.decision_transformer import DecisionTransformer, build_decision_transformer
 from kattn_cli.models.layers import trajectory_layers
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import DecisionTransformer as Sizes
+from kattn_cli.recipe.model import DecisionTransformer as Sizes
+from kattn_cli.recipe.schema import Attention
 
 S, A, K, LONGEST = 3, 2, 5, 12
 SIZES = Sizes(dim=24, depth=2, heads=3, mlp_ratio=2.0)

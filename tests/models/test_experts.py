@@ -11,14 +11,14 @@ import torch
 from reference_vectors import assert_equal
 from torch import Tensor, nn
 
-from kattn_cli.analysis.model_flops import model_flops_of
 from kattn_cli.attention.options import build_attention
+from kattn_cli.costs.model_flops import model_flops_of
 from kattn_cli.models import auxiliary_loss, build_language_model, build_sequence_classifier
 from kattn_cli.models.blocks import Block
 from kattn_cli.models.experts import SparseExperts
 from kattn_cli.models.sequence import CausalDecoder, SequenceEncoder
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import Decoder, Encoder
+from kattn_cli.recipe.model import Decoder, Encoder
+from kattn_cli.recipe.schema import Attention
 
 DIM, HIDDEN, LENGTH = 8, 12, 7
 OPTIONS = {"count": 5, "top": 2, "balance": 0.1}

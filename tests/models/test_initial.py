@@ -19,8 +19,8 @@ from kattn_cli.models import Classifier, build_model
 from kattn_cli.models.initial import CHECKPOINTS, initialise_from, source_fault
 from kattn_cli.models.pretrained import load_pretrained
 from kattn_cli.models.transfer import Transfer
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import ImageModel, TimmModel, Tost, Vit
+from kattn_cli.recipe.model import ImageModel, TimmModel, Tost, Vit
+from kattn_cli.recipe.schema import Attention
 from kattn_cli.training.checkpoint import save_weights, weights_path
 
 SMALL: dict[str, Any] = {"patch_size": 2, "dim": 16, "depth": 2, "heads": 2}

@@ -15,8 +15,8 @@ from kattn_cli.errors import CheckpointError
 from kattn_cli.models import Classifier, build_model
 from kattn_cli.models.pretrained import TIMM, load_pretrained
 from kattn_cli.models.transfer import Transfer
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import TimmModel
+from kattn_cli.recipe.model import TimmModel
+from kattn_cli.recipe.schema import Attention
 
 NAME = "test_vit"  # timm's own for tests: 6 layers of width 64
 SIZE: dict[str, Any] = {"image_size": 64, "channels": 3, "classes": 7, "mean": [0.0] * 3, "std": [1.0] * 3}

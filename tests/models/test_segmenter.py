@@ -14,8 +14,8 @@ from torch import Tensor
 from kattn_cli.models import build_model, build_segmenter
 from kattn_cli.models.initial import initialise_from
 from kattn_cli.models.segmentation_model import SegmentationModel
-from kattn_cli.recipe import Attention, Mechanism
-from kattn_cli.recipe_model import Segmenter, Vit
+from kattn_cli.recipe.model import Segmenter, Vit
+from kattn_cli.recipe.schema import Attention, Mechanism
 
 SIZES = {"patch_size": 4, "dim": 16, "depth": 2, "heads": 2, "mlp_ratio": 2.0}
 RPC = Attention(name="symmetric", layers={0: Mechanism.model_validate({"name": "rpc", "iterations": 2})})

@@ -22,8 +22,8 @@ from kattn_cli.models import (
     build_sequence_classifier,
 )
 from kattn_cli.models.initial import CHECKPOINTS, initialise_from
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import Decoder, Encoder
+from kattn_cli.recipe.model import Decoder, Encoder
+from kattn_cli.recipe.schema import Attention
 from kattn_cli.training.checkpoint import save_weights, weights_path
 
 LENGTHS = (9, 6, 2)

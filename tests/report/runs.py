@@ -8,9 +8,9 @@ from typing import Any
 
 import yaml
 
-from kattn_cli.csv_rows import write_rows
 from kattn_cli.report.groups import FinishedRun, Group, groups_of
-from kattn_cli.results import create_run
+from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.run import create_run
 
 
 def write_accuracy(

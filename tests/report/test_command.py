@@ -14,8 +14,8 @@ from sequence_runs import write_language
 from kattn_cli.commands.report import workers
 from kattn_cli.commands.report.run import report
 from kattn_cli.commands.report.sources import Sources, find_sources
-from kattn_cli.csv_rows import write_rows
 from kattn_cli.errors import RunError
+from kattn_cli.runs.csv_rows import write_rows
 
 ACCURACIES = {"a/softmax": (80.0, 81.0, 79.0, 80.0), "a/tssa": (90.0, 91.0, 89.5, 90.0)}
 

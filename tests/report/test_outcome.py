@@ -8,11 +8,11 @@ import pytest
 from report.runs import one_group, write_accuracy, write_all
 from scipy import stats
 
-from kattn_cli.csv_rows import write_rows
 from kattn_cli.report.compared import comparisons, main_quantities, pairs
 from kattn_cli.report.groups import groups_of
 from kattn_cli.report.outcome import paired_part, results_part
 from kattn_cli.report.page import Table
+from kattn_cli.runs.csv_rows import write_rows
 
 CLEAR = {
     "a/softmax": (80.0, 81.0, 79.0, 80.0),

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from report.runs import one_group, write_accuracy
 
-from kattn_cli.csv_rows import write_rows
 from kattn_cli.report.compared import comparisons
 from kattn_cli.report.cost import Flops, cost_part
 from kattn_cli.report.groups import groups_of
@@ -17,6 +16,7 @@ from kattn_cli.report.page import Part, Table
 from kattn_cli.report.provenance import provenance_part
 from kattn_cli.report.settings import settings_part
 from kattn_cli.report.summary import came_out, introduction
+from kattn_cli.runs.csv_rows import write_rows
 
 
 def tables_of(part: Part) -> list[Table]:
@@ -97,9 +97,9 @@ def test_what_came_out_where_nothing_did(tmp_path: Path) -> None:
 
 
 def test_a_claim_s_table_has_verdict_rule_and_command(tmp_path: Path) -> None:
-    from kattn_cli.claims import PAPERS
-    from kattn_cli.claims.evidence import Evidence
-    from kattn_cli.claims.page import findings
+    from kattn_cli.papers.claims import PAPERS
+    from kattn_cli.papers.evidence import Evidence
+    from kattn_cli.papers.page import findings
     from kattn_cli.report.papers import claims_of, paper_part, tally
 
     found = findings(Evidence.of([], []))

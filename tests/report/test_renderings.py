@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from kattn_cli.report import html, latex, markdown
+from kattn_cli.report import html, markdown
 from kattn_cli.report.page import Page, Part, Picture, Table, slug, unique
+from kattn_cli.tables import latex
 
 NASTY = "a|b_c *d* <i>e</i> & 50 % ~f $g$ [h](i) `j` \\k #l {m}"
 TABLE = Table(

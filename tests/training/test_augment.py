@@ -10,7 +10,7 @@ from torch import Tensor
 from torchvision.transforms import InterpolationMode, RandomResizedCrop
 from torchvision.transforms.v2.functional import resized_crop as torchvision_resized_crop
 
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe.train import Train
 from kattn_cli.training.augment import (
     after_decoding,
     in_memory,

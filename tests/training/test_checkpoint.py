@@ -355,7 +355,7 @@ KILLED = """
 import os, random, signal, sys, time
 from pathlib import Path
 import torch
-from kattn_cli.csv_rows import append_rows, read_rows
+from kattn_cli.runs.csv_rows import append_rows, read_rows
 from kattn_cli.training.checkpoint import load_state, load_weights, save_state, save_weights, weights_path
 torch.set_num_threads(1)
 run, recipe = Path(sys.argv[1]), {}

@@ -11,18 +11,18 @@ import torch
 import torch.nn.functional as F
 from ade_files import write_ade
 
-from kattn_cli.analysis.segmentation import overlaps, segmentation_measures
 from kattn_cli.data.corruptions import corrupt
 from kattn_cli.data.segmentation import IGNORED, Ade20k, SegmentationData, load_segmentation
 from kattn_cli.errors import DataError
 from kattn_cli.models import build_segmenter
 from kattn_cli.models.segmentation_model import SegmentationModel
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_data import SegmentationSection
-from kattn_cli.recipe_model import Segmenter
+from kattn_cli.recipe.data import SegmentationSection
+from kattn_cli.recipe.model import Segmenter
+from kattn_cli.recipe.schema import Attention
+from kattn_cli.tasks.masks.corrupted import CorruptedMasks
+from kattn_cli.tasks.masks.evaluate import BatchedMasks, Segmented, evaluate_masks, windows_at_once
+from kattn_cli.tasks.masks.overlaps import overlaps, segmentation_measures
 from kattn_cli.training.corrupted import Making
-from kattn_cli.training.corrupted_masks import CorruptedMasks
-from kattn_cli.training.evaluate_masks import BatchedMasks, Segmented, evaluate_masks, windows_at_once
 from kattn_cli.training.seed import Stream, generator
 
 

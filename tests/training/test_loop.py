@@ -13,10 +13,10 @@ import torch
 from timm.scheduler import CosineLRScheduler
 from torch import Tensor
 
-from kattn_cli.commands.loading import build, data_of
-from kattn_cli.commands.recipes import load
 from kattn_cli.errors import TrainingError
-from kattn_cli.recipe import Recipe, Train
+from kattn_cli.experiment.loading import build, data_of
+from kattn_cli.experiment.recipes import load
+from kattn_cli.recipe.schema import Recipe, Train
 from kattn_cli.training.loop import Hooks, Interrupted, Trainer, Update
 from kattn_cli.training.optim import build_optimizer, learning_rate
 from kattn_cli.training.seed import Stream, derived_seed, generator, seed_torch
@@ -319,7 +319,7 @@ def test_streams_and_counters_have_seeds_of_their_own() -> None:
 
 
 def test_metrics_table_is_the_same_twice(tiny_recipe: Path, tmp_path: Path) -> None:
-    from kattn_cli.commands.train import train
+    from kattn_cli.commands.train.train import train
 
     tables = []
     for folder in ("a", "b"):

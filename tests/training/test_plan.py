@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe.train import Train
 from kattn_cli.training.plan import Plan
 
 

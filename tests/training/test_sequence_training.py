@@ -11,13 +11,13 @@ import torch
 from tiny_series import UNCOUNTED, write_series
 from torch import Tensor
 
-from kattn_cli.commands.loading import build, data_of
-from kattn_cli.commands.recipes import load
 from kattn_cli.data import TextData
 from kattn_cli.errors import TrainingError
-from kattn_cli.recipe import Recipe
+from kattn_cli.experiment.loading import build, data_of
+from kattn_cli.experiment.recipes import load
+from kattn_cli.recipe.schema import Recipe
+from kattn_cli.tasks.text.evaluate import EVAL_LOGITS, EVAL_TOKENS, windows_at_once
 from kattn_cli.training.evaluate import Evaluation
-from kattn_cli.training.evaluate_text import EVAL_LOGITS, EVAL_TOKENS, windows_at_once
 from kattn_cli.training.loop import Hooks, Interrupted, Trainer, Update
 from kattn_cli.training.seed import Stream, seed_torch
 

@@ -15,9 +15,9 @@ from two_processes import Pair, two_processes
 
 from kattn_cli.errors import TrainingError
 from kattn_cli.models import Classifier, auxiliary_loss, build_model
-from kattn_cli.recipe import Attention
-from kattn_cli.recipe_model import Vit
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe.model import Vit
+from kattn_cli.recipe.schema import Attention
+from kattn_cli.recipe.train import Train
 from kattn_cli.training.distributed import World
 from kattn_cli.training.optim import build_optimizer
 from kattn_cli.training.sharding import accumulating, clip, full_state, load_full_state, parallelise, whole

@@ -16,7 +16,7 @@ from torch import Tensor
 from torchvision.transforms import InterpolationMode, RandomResizedCrop
 from torchvision.transforms.functional import pil_to_tensor
 
-from kattn_cli.recipe_train import Train
+from kattn_cli.recipe.train import Train
 from kattn_cli.training.transforms import train_transform
 
 DEIT = Train(crop_scale=0.08, flip=0.5, randaugment="rand-m9-mstd0.5-inc1")

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 from two_processes import Pair, two_processes
 
-from kattn_cli.commands.loading import build, data_of
-from kattn_cli.commands.recipes import load
+from kattn_cli.experiment.loading import build, data_of
+from kattn_cli.experiment.recipes import load
 from kattn_cli.training.distributed import World
 from kattn_cli.training.loop import Hooks, Trainer
 from kattn_cli.training.seed import Stream, seed_torch

@@ -8,15 +8,15 @@ from typing import Any
 
 import torch
 
-from kattn_cli.commands.audit import ITEMS, Item
-from kattn_cli.commands.audit.view import View
-from kattn_cli.commands.moments import Moment, followed
+from kattn_cli.audit.items import ITEMS, Item
+from kattn_cli.audit.view import View
 from kattn_cli.console import progress_bar
-from kattn_cli.csv_rows import write_rows
 from kattn_cli.device import device_name
 from kattn_cli.errors import RunError, did_you_mean
-from kattn_cli.provenance import provenance
-from kattn_cli.results import Run
+from kattn_cli.experiment.moments import Moment, followed
+from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.provenance import provenance
+from kattn_cli.runs.run import Run
 
 FOLDER = "audit"
 

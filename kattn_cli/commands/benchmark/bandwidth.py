@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import torch
 
-from kattn_cli.analysis.roofline import causal_tssa_work, tssa_work
-from kattn_cli.analysis.statistics import median_interval
 from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
 from kattn_cli.commands.benchmark.place import DIM, HEADS, Place, forward_backward
-from kattn_cli.csv_rows import Row
+from kattn_cli.costs.roofline import causal_tssa_work, tssa_work
 from kattn_cli.kernels.causal_tssa_operator import causal_tssa
 from kattn_cli.kernels.tssa_operator import tssa
+from kattn_cli.runs.csv_rows import Row
+from kattn_cli.tables.statistics import median_interval
 
 TOKENS = 2**17
 SHARE = {"cuda": 0.6}

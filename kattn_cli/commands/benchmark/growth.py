@@ -5,13 +5,13 @@ from __future__ import annotations
 import statistics
 from typing import Any
 
-from kattn_cli.analysis.decoding import decoding_costs
-from kattn_cli.analysis.memory import peak_memory
-from kattn_cli.analysis.statistics import power_law
 from kattn_cli.attention import ATTENTIONS
 from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
 from kattn_cli.commands.benchmark.place import DIM, Place, by_version
-from kattn_cli.csv_rows import Row
+from kattn_cli.costs.decoding import decoding_costs
+from kattn_cli.costs.memory import peak_memory
+from kattn_cli.runs.csv_rows import Row
+from kattn_cli.tables.statistics import power_law
 
 LENGTHS = tuple(2**k for k in range(11, 16))
 LINEAR = 1.1

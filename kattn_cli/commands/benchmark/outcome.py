@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from kattn_cli.csv_rows import Row
+from kattn_cli.runs.csv_rows import Row
 
 Relation = Literal["at least", "at most"]
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from kattn_cli.analysis.memory import peak_memory
-from kattn_cli.analysis.roofline import (
+from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
+from kattn_cli.commands.benchmark.place import DIM, HEADS, Place, by_version, forward_backward
+from kattn_cli.costs.memory import peak_memory
+from kattn_cli.costs.roofline import (
     Work,
     attention_work,
     causal_tssa_work,
@@ -21,15 +23,13 @@ from kattn_cli.analysis.roofline import (
     together,
     tssa_work,
 )
-from kattn_cli.analysis.statistics import median_interval
-from kattn_cli.analysis.turns import Program
-from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
-from kattn_cli.commands.benchmark.place import DIM, HEADS, Place, by_version, forward_backward
-from kattn_cli.csv_rows import Row
+from kattn_cli.costs.turns import Program
 from kattn_cli.kernels.causal_tssa_operator import causal_tssa
 from kattn_cli.kernels.primal import cosine_scores, ksvd_objective, ksvd_objective_of
 from kattn_cli.kernels.tssa import tssa_naive
 from kattn_cli.kernels.tssa_operator import tssa
+from kattn_cli.runs.csv_rows import Row
+from kattn_cli.tables.statistics import median_interval
 
 Bounds = Mapping[str, float]
 """By type of device."""

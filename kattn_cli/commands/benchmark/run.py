@@ -8,17 +8,17 @@ from typing import Any
 
 import torch
 
-from kattn_cli.analysis.roofline import ceilings
-from kattn_cli.commands.benchmark import ITEMS
+from kattn_cli.commands.benchmark.measurements import ITEMS
 from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
 from kattn_cli.commands.benchmark.place import Place
-from kattn_cli.commands.cost_table import CostTable
 from kattn_cli.console import console, progress_bar
-from kattn_cli.csv_rows import append_rows, read_rows
+from kattn_cli.costs.roofline import ceilings
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, did_you_mean
 from kattn_cli.kernels.cpu import build
-from kattn_cli.provenance import provenance
+from kattn_cli.runs.cost_table import CostTable
+from kattn_cli.runs.csv_rows import append_rows, read_rows
+from kattn_cli.runs.provenance import provenance
 
 FOLDER = "benchmark"
 KEYS = ("item", "quantity", "ours", "against")

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kattn_cli.analysis.model_flops import model_flops_of
-from kattn_cli.commands import recipes
-from kattn_cli.commands.loading import build
-from kattn_cli.commands.outline import outline
+from kattn_cli.costs.model_flops import model_flops_of
 from kattn_cli.errors import DataError, KattnError
-from kattn_cli.recipe import Recipe
+from kattn_cli.experiment import recipes
+from kattn_cli.experiment.loading import build
+from kattn_cli.experiment.outline import outline
+from kattn_cli.recipe.schema import Recipe
 from kattn_cli.report.cost import Flops
-from kattn_cli.results import RECIPE, Run
+from kattn_cli.runs.run import RECIPE, Run
 
 
 def forward_flops(runs: Mapping[str, Run]) -> dict[str, Flops]:

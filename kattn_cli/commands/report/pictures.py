@@ -7,7 +7,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 
-from kattn_cli.commands.plot import SINGLE, draw_runs
+from kattn_cli.commands.plot.plot import SINGLE, draw_runs
 from kattn_cli.commands.report.sources import CostTable
 from kattn_cli.errors import RunError
 from kattn_cli.figures.complexity import draw_all

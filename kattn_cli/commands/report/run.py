@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from kattn_cli.analysis.significance import TestName
-from kattn_cli.claims.evidence import Evidence
-from kattn_cli.claims.page import findings
 from kattn_cli.commands.report.flops import forward_flops
 from kattn_cli.commands.report.pictures import draw_group, draw_table
 from kattn_cli.commands.report.sources import Sources
 from kattn_cli.commands.report.workers import Begin, workers
 from kattn_cli.commands.report.write import write_page
 from kattn_cli.errors import RunError
-from kattn_cli.figures.paper_numbers import paper_numbers
+from kattn_cli.papers.evidence import Evidence
+from kattn_cli.papers.page import findings
+from kattn_cli.papers.paper_numbers import paper_numbers
 from kattn_cli.papers.published import NAMES, PaperName
 from kattn_cli.report.compared import Comparison, comparisons
 from kattn_cli.report.cost import Flops, cost_part
@@ -30,6 +29,7 @@ from kattn_cli.report.papers import claims_of, numbers_of, paper_part, tally
 from kattn_cli.report.provenance import provenance_part
 from kattn_cli.report.settings import settings_part
 from kattn_cli.report.summary import came_out, introduction
+from kattn_cli.tables.significance import TestName
 
 TITLE = "Report"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from kattn_cli.commands.cost_tables import Kind, read_cost_table
 from kattn_cli.errors import RunError
 from kattn_cli.report.groups import FinishedRun
-from kattn_cli.results import MANIFEST, Run, all_runs, find_runs, own_runs
+from kattn_cli.runs.cost_tables import Kind, read_cost_table
+from kattn_cli.runs.run import MANIFEST, Run, all_runs, find_runs, own_runs
 
 PAGE = "report.md"
 """What tells a report's own folder, which is never read."""

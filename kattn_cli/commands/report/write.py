@@ -9,9 +9,10 @@ from pathlib import Path
 from kattn_cli.commands.report.pictures import FIGURES
 from kattn_cli.commands.report.sources import PAGE
 from kattn_cli.errors import RunError
-from kattn_cli.report import html, latex, markdown
+from kattn_cli.report import html, markdown
 from kattn_cli.report.page import Page, tables
-from kattn_cli.whole_file import faults_as, write_text
+from kattn_cli.runs.whole_file import faults_as, write_text
+from kattn_cli.tables import latex
 
 HTML = "report.html"
 _OWN = re.compile(rf"\]\(((?:{FIGURES}|{markdown.TABLES})/[^)]+)\)")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kattn_cli.data.parquet import first_line
+from kattn_cli.data.reading.parquet import first_line
 from kattn_cli.errors import DataError
-from kattn_cli.whole_file import faults_as, replacing
+from kattn_cli.runs.whole_file import faults_as, replacing
 
 _ROWS = 1000
 

@@ -10,8 +10,8 @@ from kattn_cli.data.corpora.corpus import Context, Count, Kind, Size, TextCorpus
 from kattn_cli.data.corpora.hub import HubText
 from kattn_cli.data.corpora.source import Source, source_at
 from kattn_cli.data.dataset import FileCheck
-from kattn_cli.data.download import downloading
 from kattn_cli.data.images import SplitName
+from kattn_cli.data.reading.download import downloading
 from kattn_cli.data.roots import default_root
 from kattn_cli.errors import DataError
 

@@ -16,13 +16,13 @@ import numpy as np
 from filelock import FileLock
 
 from kattn_cli.data.corpora.source import Source, chunks, length, source_at
-from kattn_cli.data.file_stamp import stamp_of
+from kattn_cli.data.reading.file_stamp import stamp_of
 from kattn_cli.data.roots import default_root
 from kattn_cli.data.text import TokenSplit, windows_of
 from kattn_cli.data.vocabulary import Vocabulary, build_vocabulary, vocabulary_from
 from kattn_cli.data.vocabulary.vocabulary import VocabularyKind, smallest_type
 from kattn_cli.errors import DataError
-from kattn_cli.whole_file import faults_as, replacing
+from kattn_cli.runs.whole_file import faults_as, replacing
 
 
 class EncodedText(NamedTuple):

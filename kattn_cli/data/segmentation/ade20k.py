@@ -12,13 +12,13 @@ from typing import ClassVar
 import torch
 
 from kattn_cli.data.dataset import Facts, FileCheck
-from kattn_cli.data.decode import Corruption
 from kattn_cli.data.images import SplitName
+from kattn_cli.data.reading.decode import Corruption
 from kattn_cli.data.segmentation.data import SegmentationDataSet
 from kattn_cli.data.segmentation.layout import FOLDERS, checks, class_list, missing_folder, pairs_of
 from kattn_cli.data.segmentation.split import MaskSplit
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import SegmentationSection
+from kattn_cli.recipe.data import SegmentationSection
 
 CLASSES = 150
 

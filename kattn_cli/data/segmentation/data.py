@@ -13,7 +13,7 @@ from torch import Tensor
 from kattn_cli.data.dataset import DataSet, Facts
 from kattn_cli.data.images import SplitName
 from kattn_cli.data.segmentation.split import MaskSplit
-from kattn_cli.recipe_data import SegmentationSection
+from kattn_cli.recipe.data import SegmentationSection
 
 
 @dataclass(frozen=True)

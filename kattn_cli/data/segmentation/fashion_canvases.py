@@ -18,17 +18,17 @@ from PIL import Image
 from pydantic import Field
 
 from kattn_cli.data.dataset import NOT_GENERATED, Facts, FileCheck
-from kattn_cli.data.fashion_mnist import FashionMnist
 from kattn_cli.data.images import MemorySplit, SplitName
-from kattn_cli.data.mnist import SIZE
 from kattn_cli.data.roots import default_root
 from kattn_cli.data.segmentation.ade20k import Ade20k
 from kattn_cli.data.segmentation.canvas import Items, canvas
 from kattn_cli.data.segmentation.layout import FOLDERS, checks
 from kattn_cli.data.segmentation.split import MaskSplit
+from kattn_cli.data.sets.fashion_mnist import FashionMnist
+from kattn_cli.data.sets.mnist import SIZE
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import ImageSection, SegmentationSection
-from kattn_cli.whole_file import faults_as
+from kattn_cli.recipe.data import ImageSection, SegmentationSection
+from kattn_cli.runs.whole_file import faults_as
 
 VERSION = 1
 """Of the rules by which canvases are made; another one, other files."""
@@ -55,7 +55,7 @@ class FashionCanvases(Ade20k):
     """Canvases of up to five items, and the ground, in grey.
 
     Args:
-        root: Fashion-MNIST's folder, as :class:`~kattn_cli.data.fashion_mnist.FashionMnist` has it.
+        root: Fashion-MNIST's folder, as :class:`~kattn_cli.data.sets.fashion_mnist.FashionMnist` has it.
         size: height and width.
         train: how many canvases to train on.
         test: how many to report on.

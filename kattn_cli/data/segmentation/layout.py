@@ -9,8 +9,8 @@ from pathlib import Path
 from torchvision.datasets.folder import IMG_EXTENSIONS
 
 from kattn_cli.data.dataset import FileCheck
-from kattn_cli.data.encoded import paths_of
 from kattn_cli.data.images import SplitName
+from kattn_cli.data.reading.encoded import paths_of
 from kattn_cli.data.segmentation.pairs import MOST_CLASSES, Pairs
 from kattn_cli.errors import DataError
 

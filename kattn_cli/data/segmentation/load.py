@@ -10,7 +10,7 @@ from kattn_cli.data.images import SplitName
 from kattn_cli.data.segmentation.data import SegmentationData, SegmentationDataSet
 from kattn_cli.data.segmentation.split import MaskSplit
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import SegmentationSection
+from kattn_cli.recipe.data import SegmentationSection
 
 HELD_OUT = 0.05
 """The share of the training images to choose the best epoch by, unless the recipe names another."""

@@ -17,9 +17,9 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from torchvision.transforms.functional import pil_to_tensor
 
-from kattn_cli.data.decode import Unreadable, open_image
-from kattn_cli.data.encoded import Paths
-from kattn_cli.data.workers import Batch, Decoded
+from kattn_cli.data.reading.decode import Unreadable, open_image
+from kattn_cli.data.reading.encoded import Paths
+from kattn_cli.data.reading.workers import Batch, Decoded
 
 IGNORED = 255
 """The label of a pixel that counts neither in the loss nor in any measure."""

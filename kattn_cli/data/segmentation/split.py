@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from kattn_cli.data.decode import Corruption
 from kattn_cli.data.images import as_pixels
+from kattn_cli.data.reading.decode import Corruption
+from kattn_cli.data.reading.workers import Batch, decoded_batches
 from kattn_cli.data.segmentation.pairs import Pairs, PairWork, View
 from kattn_cli.data.segmentation.views import RandomView, WholeView
-from kattn_cli.data.workers import Batch, decoded_batches
 from kattn_cli.errors import DataError
 
 Wholes = tuple[list[Tensor], list[Tensor]]

@@ -15,7 +15,7 @@ from kattn_cli.data.holdout import hold_out
 from kattn_cli.data.trajectories.recorded import Recorded
 from kattn_cli.data.trajectories.windows import TrajectoryData, TrajectorySplit
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import DataSection, TrajectorySection
+from kattn_cli.recipe.data import DataSection, TrajectorySection
 
 HELD_OUT = 0.05
 """The share of the episodes to choose the best epoch by, unless a recipe says."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kattn_cli.data.trajectories.steps import Steps
 from kattn_cli.errors import DataError
-from kattn_cli.whole_file import faults_as, replacing
+from kattn_cli.runs.whole_file import faults_as, replacing
 
 
 def write_steps(path: Path, steps: Steps, attributes: Mapping[str, str | int | float]) -> None:

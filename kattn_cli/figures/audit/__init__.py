@@ -19,8 +19,8 @@ from kattn_cli.figures.audit.projection_error import draw_projection_error
 from kattn_cli.figures.audit.pursuit import draw_pursuit
 from kattn_cli.figures.audit.scaled import draw_scaled
 from kattn_cli.figures.audit.subspaces import draw_subspaces
-from kattn_cli.figures.frames import frame
-from kattn_cli.results import Run
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.frames import frame
 
 FIGURES: dict[str, Callable[[pd.DataFrame, Path], Path]] = {
     "projection_error": draw_projection_error,

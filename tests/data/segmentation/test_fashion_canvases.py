@@ -13,7 +13,7 @@ from kattn_cli.data import load_data
 from kattn_cli.data.segmentation import FashionCanvases, SegmentationData
 from kattn_cli.data.segmentation.canvas import Items, canvas
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import SegmentationSection
+from kattn_cli.recipe.data import SegmentationSection
 
 SQUARE = np.zeros((1, 28, 28), dtype=np.uint8)
 SQUARE[:, 4:24, 4:24] = 200

@@ -14,7 +14,7 @@ from PIL import Image
 from kattn_cli.data.segmentation import IGNORED, Ade20k, SegmentationData, load_segmentation
 from kattn_cli.data.segmentation.data import SegmentationDataSet
 from kattn_cli.errors import DataError
-from kattn_cli.recipe_data import SegmentationSection
+from kattn_cli.recipe.data import SegmentationSection
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from PIL import Image
 
 from kattn_cli.data.segmentation import IGNORED, Ade20k, load_segmentation
 from kattn_cli.data.segmentation.views import RandomView, WholeView, scaled_size
-from kattn_cli.recipe_data import SegmentationSection
+from kattn_cli.recipe.data import SegmentationSection
 
 
 def pair(height: int = 32, width: int = 48) -> tuple[Image.Image, Image.Image]:

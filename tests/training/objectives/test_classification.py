@@ -8,8 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from kattn_cli.training.objectives.classification import Classification
-from kattn_cli.training.objectives.language import Language
+from kattn_cli.tasks.images.objective import Classification
+from kattn_cli.tasks.text.objective import Language
 
 LOGITS = torch.log(torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6], [0.5, 0.25, 0.25], [0.2, 0.2, 0.6]]))
 LABELS = torch.tensor([0, 1, 0, 2])

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from kattn_cli.data.sequences import Padded
 from kattn_cli.errors import DataError
 from kattn_cli.models import AttentionModel
-from kattn_cli.training.objectives.control import Control
+from kattn_cli.tasks.control.objective import Control
 
 
 class Says(AttentionModel):

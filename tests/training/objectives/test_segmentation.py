@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kattn_cli.data.segmentation import IGNORED
-from kattn_cli.training.objectives.segmentation import Segmentation
+from kattn_cli.tasks.masks.objective import Segmentation
 
 OBJECTIVE = Segmentation(classes=3, window=2, stride=2)
 SHARES = torch.tensor([[[0.7, 0.2, 0.1], [0.2, 0.5, 0.3]], [[0.1, 0.3, 0.6], [0.4, 0.4, 0.2]]])

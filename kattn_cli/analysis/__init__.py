@@ -1,1 +1,0 @@
-"""What attention computes, and what it costs."""

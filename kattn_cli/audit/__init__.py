@@ -1,0 +1,1 @@
+"""Whether the equations of the papers hold in trained models."""

@@ -1,0 +1,213 @@
+"""``kattn attack``."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from kattn_cli.commands.options import (
+    Checkpoint,
+    CheckpointOption,
+    DeviceOption,
+    QuietOption,
+    ResultsOption,
+    Runs,
+    chosen_runs,
+    fraction,
+    start,
+)
+from kattn_cli.errors import KattnError, stoppable
+from kattn_cli.runs.run import Run, figures_folder
+
+if TYPE_CHECKING:
+    import torch
+
+    from kattn_cli.attacks.settings import Norm as NormName
+
+QUICK = ("pgd", "fgsm", "noise")
+EXAMPLE = "Example:  kattn attack quickstart/rpc --pgd --fgsm --noise --epsilon 1/255 --epsilon 4/255"
+
+
+SHARES = (0.05, 0.1)
+
+
+class TextSplit(str, Enum):
+    """A split of a corpus."""
+
+    test = "test"
+    validation = "validation"
+
+
+class Norm(str, Enum):
+    """A norm of a perturbation."""
+
+    linf = "linf"
+    l2 = "l2"
+    l1 = "l1"
+
+
+class Convention(str, Enum):
+    """Whose threat model."""
+
+    paper = "paper"
+    reference = "reference"
+
+
+def budget(text: str) -> float:
+    """A number above 0, a fraction, or ``inf``."""
+    try:
+        value = math.inf if text == "inf" else float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise typer.BadParameter(f'"{text}" is not a number, a fraction or inf') from None
+    if value <= 0:
+        raise typer.BadParameter(f"{text} is not above 0")
+    return value
+
+
+def listed(texts: list[str] | None) -> list[str]:
+    """An option's values, given several times or with commas between them."""
+    return [part.strip() for text in texts or [] for part in text.split(",")]
+
+
+def attack(
+    runs: Runs = None,
+    pgd: Annotated[bool, typer.Option("--pgd", help="20 steps of 0.15 ε from a random start.")] = False,
+    fgsm: Annotated[bool, typer.Option("--fgsm", help="One step of ε along the gradient's sign.")] = False,
+    spsa: Annotated[bool, typer.Option("--spsa", help="Black-box: 40 steps on estimated gradients.")] = False,
+    sld: Annotated[bool, typer.Option("--sld", help="Sparse ℓ1 descent.")] = False,
+    cw: Annotated[bool, typer.Option("--cw", help="Carlini and Wagner: the nearest image in ℓ2, 1,000 steps.")] = False,
+    noise: Annotated[bool, typer.Option("--noise", help="Uniform noise, blind to the model.")] = False,
+    autoattack: Annotated[
+        bool, typer.Option("--autoattack", help="The standard ensemble: APGD-CE, APGD-DLR, FAB, Square.")
+    ] = False,
+    square: Annotated[bool, typer.Option("--square", help="Black-box: random squares, 5,000 queries.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
+    word_swap: Annotated[
+        bool, typer.Option("--word-swap", help="Of language models: random words of the text become AAA.")
+    ] = False,
+    share: Annotated[
+        list[str] | None,
+        typer.Option(help="Shares of words to swap, such as 0.05; repeat. [default: 0.05 and 0.1]"),
+    ] = None,
+    split: Annotated[
+        list[TextSplit] | None, typer.Option(help="Splits whose words are swapped; repeat. [default: test]")
+    ] = None,
+    window: Annotated[int | None, typer.Option(min=1, help="See kattn eval --help; so --stride.")] = None,
+    stride: Annotated[int | None, typer.Option(min=1, help="By how many tokens the window moves on.")] = None,
+    epsilon: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="ℓ∞ budgets, as 4/255 or 1/255,2/255 or 0.0157 of the pixel range. [default: the RPC paper's]"
+        ),
+    ] = None,
+    epsilon_l2: Annotated[
+        list[str] | None, typer.Option(help="ℓ2 budgets in pixel units, or inf. [default: inf for cw]")
+    ] = None,
+    epsilon_l1: Annotated[
+        list[str] | None, typer.Option(help="ℓ1 budgets in pixel units. [default: 10 for sld]")
+    ] = None,
+    norm: Annotated[Norm | None, typer.Option(help="Attack in this norm. [default: each attack's own]")] = None,
+    steps: Annotated[int | None, typer.Option(min=2, help="Steps of attacks that take several.")] = None,
+    step_size: Annotated[
+        float | None, typer.Option(min=1e-6, help="As a share of ε; for cw, in pixels. [default: each attack's own]")
+    ] = None,
+    restarts: Annotated[int, typer.Option(min=1, help="Random starts, the worst of which counts.")] = 1,
+    targeted: Annotated[bool, typer.Option("--targeted", help="Towards a random other class.")] = False,
+    convention: Annotated[
+        Convention,
+        typer.Option(help="paper: ε in pixels, which stay in [0, 1]. reference: in normalised units, unclipped."),
+    ] = Convention.paper,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many test images.")] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Images at once; after each batch progress is kept.")] = 256,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of whatever the attacks draw.")] = 0,
+    checks: Annotated[bool, typer.Option(help="Judge whether the numbers can be believed.")] = True,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew what was measured before.")] = False,
+    checkpoint: CheckpointOption = Checkpoint.best,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Accuracy on the test set under attack; of language models, perplexity.
+
+    If no attack is named: pgd, fgsm and noise, which are quick. Several runs are laid side by side, with paired
+    differences from the first. What was interrupted goes on where it stopped when the same command is given again.
+    """
+    flags = {
+        "pgd": pgd, "fgsm": fgsm, "spsa": spsa, "sld": sld,
+        "cw": cw, "noise": noise, "autoattack": autoattack, "square": square,
+    }  # fmt: skip
+    named = [name for name, wanted in flags.items() if wanted]
+    if everything and named:
+        raise KattnError(f"--all and --{named[0]}: --all means every attack; leave one of them out")
+    budgets: dict[NormName, list[float]] = {
+        "linf": [fraction(text) for text in listed(epsilon)],
+        "l2": [budget(text) for text in listed(epsilon_l2)],
+        "l1": [budget(text) for text in listed(epsilon_l1)],
+    }
+    if word_swap and (everything or named):
+        raise KattnError(f"--word-swap: attacks text, and --{named[0] if named else 'all'} images; give one of the two")
+    if not word_swap and (share or split or window or stride):
+        raise KattnError("--share, --split, --window and --stride: go with --word-swap")
+    chosen = chosen_runs(results, runs, quiet)
+    where = start(quiet, device)
+    if word_swap:
+        shares = [fraction(text) for text in listed(share)] or list(SHARES)
+        splits = [one.value for one in split or [TextSplit.test]]
+        _swap_words(chosen, where, checkpoint.value, shares, splits, seed, limit, window, stride or 1, again)
+        return
+    if of_text := next((run for run in chosen if run.reads == "text"), None):
+        raise KattnError(f"{of_text.folder}: reads text, which --word-swap attacks; all others attack images")
+    from kattn_cli.commands.attack.plan import Asked, plan
+    from kattn_cli.commands.attack.run import attack_runs
+    from kattn_cli.commands.attack.target import Protocol
+
+    asked = Asked(
+        attacks=list(flags) if everything else named or QUICK,
+        named=bool(named),
+        budgets={key: values for key, values in budgets.items() if values},
+        norm=norm.value if norm else None,
+        steps=steps,
+        relative_step=step_size,
+        restarts=restarts,
+        targeted=targeted,
+    )
+    protocol = Protocol(
+        device=where,
+        seed=seed,
+        limit=limit,
+        checkpoint=checkpoint.value,
+        convention=convention.value,
+        batch_size=batch_size,
+        again=again,
+    )
+    with stoppable("what was measured so far is kept; the same command goes on from there"):
+        attack_runs(chosen, plan(asked), protocol, figures_folder(results, chosen), checks=checks)
+
+
+def _swap_words(
+    runs: list[Run],
+    device: torch.device,
+    checkpoint: str,
+    shares: list[float],
+    splits: list[str],
+    seed: int,
+    limit: int | None,
+    window: int | None,
+    stride: int,
+    again: bool,
+) -> None:
+    from kattn_cli.tasks.text.perplexity import Settings, Text
+    from kattn_cli.tasks.text.report import measure_and_print
+
+    texts = [
+        Text(split=split, swap_share=share, swap_seed=seed)  # type: ignore[arg-type]
+        for split in splits
+        for share in (0.0, *shares)
+    ]
+    settings = Settings(device, checkpoint, window, stride, limit, again)
+    measure_and_print(runs, texts, settings)

@@ -1,0 +1,116 @@
+"""Runs under attack, side by side: accuracy over seeds, and paired differences from the first of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from kattn_cli.console import console
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.frames import attack_frame, over_seeds
+from kattn_cli.tables.paired import Difference, paired_difference
+from kattn_cli.tables.wide_table import print_wide
+
+Answers = dict[str, dict[int, NDArray[np.integer]]]
+"""Label → seed → whether each image was classified rightly."""
+
+
+def attack_table(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a measurement and label: ``name, label, mean, low, high, half, seeds, images``, in % of images.
+
+    The intervals are 95 %: Student-t over seeds, Wilson for a single one.
+
+    Args:
+        table: the rows of :func:`~kattn_cli.tables.frames.attack_frame`.
+    """
+    clean = table.sort_values("images", kind="stable").drop_duplicates(["label", "run_seed"], keep="last")
+    clean = clean.assign(name="clean", top1=clean["clean_top1"]).drop(columns=["top1_low", "top1_high"])
+    rows = over_seeds(pd.concat([clean, table]), ("name", "label"), "top1")
+    rows["half"] = (rows["high"] - rows["low"]) / 2
+    images = pd.concat([clean, table]).groupby(["name", "label"])["images"].max()
+    rows["images"] = [int(images[name, label]) for name, label in zip(rows["name"], rows["label"], strict=True)]
+    return rows
+
+
+def differences(table: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
+    """Each label's accuracy less the first's, on the same images, clean and under each measurement.
+
+    Columns: ``name, label, against, difference, low, high, p_value, seeds, images, verdict``; see
+    :class:`~kattn_cli.tables.paired.Difference`. Measurements that kept no images are left out.
+    """
+    if "per_image" not in table:
+        return pd.DataFrame()
+    kept = table.dropna(subset="per_image")
+    rows = []
+    for name in ["clean", *dict.fromkeys(kept["name"])]:
+        part = kept.sort_values("images", kind="stable") if name == "clean" else kept[kept["name"] == name]
+        answers = _answers(part, "clean" if name == "clean" else "top1")
+        for label in labels[1:]:
+            if found := paired_difference(answers.get(labels[0], {}), answers.get(label, {})):
+                rows.append(_row(name, label, labels[0], found))
+    return pd.DataFrame(rows)
+
+
+def print_attacked(runs: Sequence[Run], folder: Path) -> pd.DataFrame:
+    """Print both; the differences go to ``attack_differences.csv`` in ``folder``, where there are several labels."""
+    table = attack_frame(runs)
+    labels = _labels(runs, table)
+    names = ["clean", *dict.fromkeys(table["name"])]
+    accuracy = attack_table(table)
+    cells = {
+        (name, label): f"{mean:.1f}" if pd.isna(half) else f"{mean:.1f} ± {half:.1f}"
+        for name, label, mean, half in zip(*(accuracy[c] for c in ("name", "label", "mean", "half")), strict=True)
+    }
+    images = ", ".join(f"{count:,}" for count in sorted(accuracy["images"].unique()))
+    console.print(f"\nTop-1 in % of {images} test images, ± half of the 95 % interval\n")
+    rows = [[name, *(cells.get((name, label), "") for label in labels)] for name in names]
+    if len(labels) == 1:
+        print_wide(["attack", *labels], rows)
+        return pd.DataFrame()
+    apart = differences(table, labels)
+    told = {} if apart.empty else {(row["name"], row["label"]): _told(row) for _, row in apart.iterrows()}
+    if len(labels) == 2 and told:
+        rows = [[*row, told.get((row[0], labels[1]), "")] for row in rows]
+        print_wide(["attack", *labels, "difference (paired, 95 %)"], rows)
+    else:
+        print_wide(["attack", *labels], rows)
+        if told:
+            console.print(f"\nDifference from {labels[0]} in points, paired, 95 %\n", markup=False)
+            rows = [[name, *(told.get((name, label), "") for label in labels[1:])] for name in names]
+            print_wide(["attack", *labels[1:]], rows)
+    if told:
+        folder.mkdir(parents=True, exist_ok=True)
+        apart.to_csv(folder / "attack_differences.csv", index=False)
+    return apart
+
+
+def _labels(runs: Sequence[Run], table: pd.DataFrame) -> list[str]:
+    """The labels in the order of the runs."""
+    of_folder = dict(zip(table["folder"], table["label"], strict=True))
+    return list(dict.fromkeys(of_folder[str(run.folder)] for run in runs if str(run.folder) in of_folder))
+
+
+def _answers(part: pd.DataFrame, column: str) -> Answers:
+    answers: Answers = {}
+    for label, seed, folder, images in zip(
+        *(part[c] for c in ("label", "run_seed", "folder", "per_image")), strict=True
+    ):
+        path = Path(folder) / str(images)
+        if path.exists():
+            answers.setdefault(label, {})[int(seed)] = pd.read_csv(path).sort_values("image")[column].to_numpy()
+    return answers
+
+
+def _row(name: str, label: str, against: str, found: Difference) -> dict[str, object]:
+    numbers = {"difference": found.points, "low": found.low, "high": found.high, "p_value": found.p_value}
+    counts = {"seeds": found.seeds, "images": found.images, "verdict": found.verdict}
+    return {"name": name, "label": label, "against": against, **numbers, **counts}
+
+
+def _told(row: pd.Series) -> str:
+    told = f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
+    return told if row["verdict"] == "no difference shown" else f"{told} {row['verdict']}"

@@ -1,0 +1,75 @@
+"""``kattn audit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kattn_cli.commands.options import (
+    Checkpoint,
+    CheckpointOption,
+    DeviceOption,
+    QuietOption,
+    ResultsOption,
+    Runs,
+    chosen_runs,
+    start,
+)
+from kattn_cli.errors import KattnError, stoppable
+from kattn_cli.runs.run import figures_folder
+
+EXAMPLE = "Example:  kattn audit quickstart --inputs 16"
+
+
+def audit(
+    runs: Runs = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="An item, such as projection_error or pursuit; repeat. [default: all]", show_default=False),
+    ] = None,
+    inputs: Annotated[int, typer.Option(min=2, help="How many validation images to measure on.")] = 32,
+    permutations: Annotated[int, typer.Option(min=19, help="Of tokens, for the null of alignments.")] = 100,
+    seed: Annotated[int, typer.Option(min=0, help="Of all that is drawn: outliers, permutations, random values.")] = 0,
+    report: Annotated[
+        bool, typer.Option("--report", help="Measure nothing: the page and the figures from the tables there are.")
+    ] = False,
+    table: Annotated[
+        list[Path] | None,
+        typer.Option(help="A CSV of kattn complexity or kernel-pca, for the page's claims on cost; repeat."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for page and figures. [default: the run's own, or results/figures]")
+    ] = None,
+    checkpoint: CheckpointOption = Checkpoint.last,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """What the papers say of attention, measured on runs: tables, figures, and a page with a verdict for each claim.
+
+    Items over training need the weights of several epochs: train with train.keep_every=2.
+    """
+    if report and only:
+        raise KattnError("--only: says what to measure, and --report measures nothing; leave out one of them")
+    chosen = chosen_runs(results, runs, quiet)
+    folder = output or figures_folder(results, chosen)
+    where = None if report else start(quiet, device)
+    from kattn_cli.commands.audit.claims import write_page
+    from kattn_cli.commands.plot.plot import draw_audit, draw_spectra
+    from kattn_cli.console import console
+    from kattn_cli.runs.cost_tables import read_cost_table
+
+    costs = [read_cost_table(path) for path in table or []]
+    if where is not None:
+        from kattn_cli.commands.audit.measure import Settings, audit_runs, refuse_unknown
+
+        refuse_unknown(only or [])
+        settings = Settings(inputs, seed, permutations, checkpoint.value)
+        with stoppable("what was measured of finished runs is in each one's audit/"):
+            for run, items in audit_runs(chosen, settings, where, only or []).items():
+                console.print(f"{run.folder / 'audit'}: {', '.join(items) or 'nothing to measure in this model'}")
+    pictures = [*draw_audit(chosen, folder), *draw_spectra(chosen, folder)]
+    for path in (*pictures, write_page(chosen, costs, pictures, folder)):
+        console.print(path)

@@ -1,0 +1,141 @@
+"""What ``kattn complexity --model`` measures: the models of recipes, and decoders of GPT-2's base size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kattn_cli.attention import ATTENTIONS
+from kattn_cli.attention.options import all_options, build_attention, check_options
+from kattn_cli.commands.complexity.model_passes import DecoderStep, TrainingStep
+from kattn_cli.data import LoadedData
+from kattn_cli.errors import DataError, RecipeError
+from kattn_cli.experiment import recipes
+from kattn_cli.experiment.building import build, layers_on
+from kattn_cli.experiment.outline import outline
+from kattn_cli.models.sequence import CausalDecoder
+from kattn_cli.recipe.files import find_recipes
+from kattn_cli.recipe.schema import Mechanism, Recipe
+from kattn_cli.recipe.train import Train
+from kattn_cli.training.feed import SyntheticSplit
+
+DECODER = "decoder/"
+"""A reference that begins so is no recipe: the mechanism of a decoder follows."""
+DEPTH, DIM, HEADS, VOCABULARY = 12, 768, 12, 50_257
+"""Of GPT-2's base model."""
+LENGTHS = (4096, 8192)
+"""Of decoders, where none is asked for: as in the ToST paper's Table 4 (right)."""
+
+
+@dataclass(frozen=True)
+class RecipeModel:
+    """The model of a recipe, for inputs of its data set's size, which need not be there.
+
+    ``attention`` gives it its colour; ``tokens``: how many its blocks see.
+    """
+
+    name: str
+    attention: str
+    tokens: int
+    recipe: Recipe
+    data: LoadedData
+
+    def build(self) -> nn.Module:
+        """The model, freshly initialised."""
+        return build(self.recipe, self.data)
+
+    def sample(self, batch: int, device: torch.device | str = "cpu") -> Any:
+        """Random inputs."""
+        return self.data.sample(batch, device)
+
+    def training_step(self, model: Any, batch: int, precision: str) -> TrainingStep:
+        """A step of the recipe's training on one synthetic batch, ready to be repeated."""
+        fixed = SyntheticSplit(self.sample(batch, model.device), self.data.targets(batch, model.device), batch)
+        data: Any = replace(self.data, splits={"train": fixed, "validation": fixed})  # type: ignore[arg-type]
+        changes = {"batch_size": batch, "accumulate": 1, "precision": precision}
+        return TrainingStep(model, data, self.recipe.train.model_copy(update=changes), self.recipe.seed)
+
+
+@dataclass(frozen=True)
+class DecoderModel:
+    """A decoder of GPT-2's base size with one mechanism throughout, for texts of ``tokens`` tokens."""
+
+    name: str
+    attention: str
+    tokens: int
+    mechanism: Mechanism
+
+    def build(self) -> nn.Module:
+        """The model, freshly initialised."""
+        return CausalDecoder([self.layer() for _ in range(DEPTH)], dim=DIM, seq_len=self.tokens, vocabulary=VOCABULARY)
+
+    def layer(self) -> nn.Module:
+        """The attention of one layer."""
+        sizes = {"dim": DIM, "heads": HEADS, "seq_len": self.tokens}
+        return build_attention(self.mechanism.name, self.mechanism.options, **sizes, causal=True)
+
+    def sample(self, batch: int, device: torch.device | str = "cpu") -> Tensor:
+        """Random token ids."""
+        return torch.randint(VOCABULARY, (batch, self.tokens), device=device)
+
+    def training_step(self, model: nn.Module, batch: int, precision: str) -> DecoderStep:
+        """A step with AdamW, ready to be repeated on texts of any batch."""
+        return DecoderStep(model, Train().model_copy(update={"precision": precision}))
+
+
+Measured = RecipeModel | DecoderModel
+
+
+def measured_models(references: Sequence[str], lengths: Sequence[int], overrides: Sequence[str] = ()) -> list[Measured]:
+    """The models that ``references`` name: recipes, folders of them, and decoders such as ``decoder/tssa``.
+
+    Args:
+        overrides: of the recipes.
+        lengths: texts that decoders are measured on, :data:`LENGTHS` by default; a recipe has its own number of tokens.
+
+    Raises:
+        RecipeError: if there is none, or one cannot be built.
+    """
+    if not references:
+        raise RecipeError("--model: name recipes (imagenet/vit_tiny) or decoders (decoder/softmax decoder/tssa)")
+    chosen: dict[tuple[str, int], Measured] = {}
+    for reference in references:
+        for model in _models(reference, lengths or LENGTHS, overrides):
+            if (model.name, model.tokens) in chosen and model != chosen[model.name, model.tokens]:
+                raise RecipeError(f"--model {reference}: another recipe is named {model.name} too; rename one")
+            chosen[model.name, model.tokens] = model
+    return list(chosen.values())
+
+
+def _models(reference: str, lengths: Sequence[int], overrides: Sequence[str]) -> Iterator[Measured]:
+    if reference.startswith(DECODER) and not Path(reference).exists():
+        mechanism = _decoding_mechanism(reference.removeprefix(DECODER))
+        yield from (DecoderModel(reference, mechanism.name, n, mechanism) for n in sorted(set(lengths)))
+        return
+    for path in find_recipes(reference):
+        recipe = recipes.load(path, overrides, weights=False, data=False)
+        try:
+            data = outline(recipe)
+        except DataError as error:
+            raise RecipeError(f"{recipe.name}: {error}") from None
+        yield RecipeModel(recipe.name, recipe.attention.characteristic, layers_on(recipe, data).seq_len, recipe, data)
+
+
+def _decoding_mechanism(name: str) -> Mechanism:
+    """With its defaults; Primal-Attention in the one form that is causal."""
+    given = {"projection": "data-independent"} if name == "primal" else {}
+    if faults := check_options(name, given, ()):
+        raise RecipeError(f"--model {DECODER}{name}: {faults[0].message}")
+    mechanism = Mechanism(name=name, **all_options(name, given))
+    try:
+        with torch.device("meta"):
+            DecoderModel(name, name, 8, mechanism).layer()
+    except RecipeError as error:
+        causal = ", ".join(known for known, one in ATTENTIONS.items() if one.supports_causal)
+        raise RecipeError(f"--model {DECODER}{name}: {error}; these are causal: {causal}") from None
+    return mechanism

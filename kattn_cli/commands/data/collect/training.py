@@ -1,0 +1,143 @@
+"""The training of a policy, in stretches, of which every step and every state is kept.
+
+Each stretch begins with new episodes and with generators seeded from the seed and the stretch's number, so that a
+training that was killed goes on from its last stretch exactly as one that was not. An episode that a stretch's end cuts
+short is not kept: its return would be too small.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+
+from kattn_cli.commands.data.collect.episodes import Purpose, Recorder, derived_seed, episodes
+from kattn_cli.commands.data.collect.policy import REPLAY, Learner
+from kattn_cli.data.trajectories.steps import Steps, joined, whole_episodes
+from kattn_cli.environments.single import make_environment
+from kattn_cli.errors import KattnError, RunError
+from kattn_cli.runs.whole_file import faults_as, replacing
+
+Tell = Callable[[int, str], None]
+"""Called with the steps so far and a note."""
+STEPS, EVALUATION = "steps.npz", "evaluation.json"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """A policy after ``step`` steps of its training: the returns of ``episodes`` episodes, as it is trained to act.
+
+    ``cut``: steps of the stretch before that are not kept; ``seconds``: of training and evaluation so far.
+    """
+
+    step: int
+    episodes: int
+    mean_return: float
+    std_return: float
+    cut: int
+    seconds: float
+
+
+class Training:
+    """A policy's training as it stands in ``folder``: one folder below it for each stretch."""
+
+    def __init__(self, folder: Path, learner: Learner, seed: int, stretch: int, episodes: int) -> None:
+        self.folder, self.learner = folder, learner
+        self.seed, self.stretch, self.episodes = seed, stretch, episodes
+        self.evaluations = [
+            Evaluation(**json.loads((one / EVALUATION).read_text(encoding="utf-8"))) for one in self._stretches()
+        ]
+
+    def run(self, tell: Tell, stop: Callable[[], None]) -> Iterator[Evaluation]:
+        """Train to the end; each evaluation as it is on disk. ``stop`` is called at every step, and may raise.
+
+        Raises:
+            KattnError: if no episode ended within the first stretch; nothing would be left of such a training.
+        """
+        if 0 < self.step < self.learner.steps:
+            self.learner.load(self._stretches()[-1])
+        while self.step < self.learner.steps:
+            begun = time.perf_counter()
+            number = len(self.evaluations)
+            self.learner.begin(derived_seed(self.seed, Purpose.training, number))
+            wanted = min(self.stretch, self.learner.steps - self.step)
+            self.learner.model.learn(wanted, reset_num_timesteps=number == 0, callback=_Teller(tell, stop))
+            taken = [recorder.taken() for recorder in self.learner.recorders]
+            kept = joined([whole_episodes(steps) for steps in taken])
+            if not number and not len(kept.rewards):
+                raise KattnError(f"--evaluate-every {self.stretch}: no episode came to its end within so many steps")
+            returns = self._evaluated(stop)
+            before = self.evaluations[-1].seconds if self.evaluations else 0.0
+            done = Evaluation(
+                step=int(self.learner.model.num_timesteps),
+                episodes=len(returns),
+                mean_return=float(np.mean(returns)),
+                std_return=float(np.std(returns)),
+                cut=sum(len(steps.rewards) for steps in taken) - len(kept.rewards),
+                seconds=round(before + time.perf_counter() - begun, 1),
+            )
+            self._keep(kept, done)
+            yield done
+
+    @property
+    def step(self) -> int:
+        """The steps that are on disk."""
+        return self.evaluations[-1].step if self.evaluations else 0
+
+    def transitions(self, step: int) -> Steps:
+        """Every whole episode of the training up to the evaluation at ``step``."""
+        parts = []
+        for folder in self._stretches():
+            if int(folder.name) <= step:
+                with np.load(folder / STEPS) as arrays:
+                    parts.append(Steps(*(arrays[name] for name in Steps._fields)))
+        return joined(parts)
+
+    def load(self, step: int) -> None:
+        """Let the learner act as it did at the evaluation at ``step``."""
+        self.learner.load(self._place(step))
+
+    def _evaluated(self, stop: Callable[[], None]) -> list[float]:
+        env = Recorder(make_environment(self.learner.environment))
+        seed = derived_seed(self.seed, Purpose.evaluation)
+        return [float(one.rewards.sum()) for one in islice(episodes(env, self.learner.act, seed, stop), self.episodes)]
+
+    def _keep(self, steps: Steps, done: Evaluation) -> None:
+        """The stretch's folder appears whole; the replay buffer, which is large, is kept with the last one only."""
+        place = self._place(done.step)
+        with faults_as(RunError, place), replacing(place) as new:
+            new.mkdir()
+            self.learner.save(new)
+            np.savez(new / STEPS, **steps._asdict())
+            (new / EVALUATION).write_text(json.dumps(asdict(done)), encoding="utf-8")
+        if self.evaluations:
+            with suppress(OSError):
+                (self._place(self.step) / REPLAY).unlink()
+        self.evaluations.append(done)
+
+    def _place(self, step: int) -> Path:
+        return self.folder / f"{step:09d}"
+
+    def _stretches(self) -> list[Path]:
+        return sorted(one for one in self.folder.glob("[0-9]*") if one.is_dir())
+
+
+class _Teller(BaseCallback):
+    """Says how far the training is, and lets it be stopped."""
+
+    def __init__(self, tell: Tell, stop: Callable[[], None]) -> None:
+        super().__init__()
+        self.tell, self.stop = tell, stop
+
+    def _on_step(self) -> bool:
+        self.stop()
+        if self.num_timesteps % 100 == 0:
+            self.tell(self.num_timesteps, "")
+        return True

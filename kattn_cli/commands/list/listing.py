@@ -1,0 +1,118 @@
+"""``kattn list``: what there is to choose from."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from rich.table import Table
+
+from kattn_cli.recipe.files import find_recipes, recipes_folder, shipped_recipes
+from kattn_cli.runs.run import all_runs
+
+Rows = Iterable[tuple[str, ...]]
+
+
+def _attention() -> Rows:
+    from kattn_cli.attention import ATTENTIONS
+    from kattn_cli.attention.options import all_options
+
+    for name, cls in ATTENTIONS.items():
+        options = ", ".join(f"{key}: {_yaml(value)}" for key, value in all_options(name, {}).items())
+        module = inspect.getmodule(cls)
+        yield name, (inspect.getdoc(module) or "").splitlines()[0], options
+
+
+def _yaml(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _data() -> Rows:
+    from kattn_cli.commands.data.command import data_rows
+
+    yield from data_rows()
+
+
+def _models() -> Rows:
+    from kattn_cli.models.vit import timm_names
+    from kattn_cli.recipe.model import KINDS, PRESETS
+
+    for model in dict.fromkeys(KINDS.values()):
+        names = ", ".join(name for name, kind in KINDS.items() if kind is model)
+        yield names, f"of one's own size: {_keys(model)}"
+    for name, sizes in PRESETS.items():
+        if name in KINDS:
+            continue
+        kind, *rest = (f"{key}: {value}" for key, value in sizes.items())
+        yield name, f"{kind.removeprefix('name: ')}, {', '.join(rest)}"
+    for name in timm_names():
+        if name.endswith("_patch16_224"):
+            yield name, "timm"
+
+
+def _keys(model: type[BaseModel]) -> str:
+    return ", ".join(key for key in model.model_fields if key != "name")
+
+
+def _attacks() -> Rows:
+    from kattn_cli.attacks import ATTACKS
+
+    for name, attack in ATTACKS.items():
+        unit = "ε" if math.isfinite(attack.epsilons[0]) else "pixels"
+        step = f" of {attack.relative_step:g} {unit}" if attack.relative_step else ""
+        steps = f", {attack.steps:,} step{'s' * (attack.steps > 1)}{step}" if attack.steps else ""
+        sight = "white-box" if attack.white_box else "black-box"
+        yield name, attack.description, f"{sight}, {' '.join(attack.norms)}{steps}"
+
+
+def _recipes() -> Rows:
+    for name in shipped_recipes():
+        first = find_recipes(name)[0].read_text(encoding="utf-8").splitlines()[0]
+        yield name, first.removeprefix("#").strip() if first.startswith("#") else ""
+
+
+def _runs(results: Path) -> Rows:
+    for run in all_runs(results, unreadable=True):
+        if run.status == "unreadable":
+            yield run.folder.relative_to(results).as_posix(), run.status, "", ""
+            continue
+        manifest = run.manifest
+        yield (
+            run.folder.relative_to(results).as_posix(),
+            run.status,
+            str(manifest["start"])[:16].replace("T", " "),
+            run.best,
+        )
+
+
+LISTS: dict[str, Callable[[], Rows]] = {
+    "attention": _attention,
+    "data": _data,
+    "models": _models,
+    "attacks": _attacks,
+    "recipes": _recipes,
+}
+NOTES = {
+    "data": "kattn data check NAME says of each file whether it is there; kattn data fetch NAME downloads.",
+    "models": "A preset's sizes can be changed: {name: tost_tiny, depth: 6}. Any other size and patch of timm's "
+    "vision_transformer and deit works too, by its name there; weights: timm, or a file, begins from its weights.",
+    "attention": "One's own: name: my_file.py:MyAttention",
+}
+
+
+def listing(kind: str, results: Path) -> Table:
+    """A table of one kind of thing."""
+    captions = {**NOTES, "runs": f"under {results}/", "recipes": f"in {recipes_folder()}"}
+    rows = list(_runs(results) if kind == "runs" else LISTS[kind]())
+    table = Table(caption=captions.get(kind), show_header=False, caption_justify="left", box=None, padding=(0, 3, 0, 0))
+    longest = max((len(row[0]) for row in rows), default=0)
+    table.add_column(overflow="fold", min_width=min(longest, 36))
+    for _ in range(max((len(row) for row in rows), default=1) - 1):
+        table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table

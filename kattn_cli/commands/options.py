@@ -1,0 +1,130 @@
+"""The options that several subcommands share."""
+
+from __future__ import annotations
+
+import logging
+import os
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import torch
+
+    from kattn_cli.runs.run import Run
+
+
+class Kind(str, Enum):
+    """What ``kattn list`` can list."""
+
+    attention = "attention"
+    data = "data"
+    models = "models"
+    attacks = "attacks"
+    recipes = "recipes"
+    runs = "runs"
+
+
+class Paper(str, Enum):
+    """A paper whose tables ours can be laid beside."""
+
+    primal = "primal"
+    tost = "tost"
+    rpc = "rpc"
+
+
+class Checkpoint(str, Enum):
+    """Which weights of a run."""
+
+    best = "best"
+    last = "last"
+
+
+class DType(str, Enum):
+    """The precision of a measurement."""
+
+    float32 = "float32"
+    bfloat16 = "bfloat16"
+
+
+class FigureFormat(str, Enum):
+    """What figures are written as."""
+
+    pdf = "pdf"
+    png = "png"
+    svg = "svg"
+
+
+class FigureStyle(str, Enum):
+    """How figures look."""
+
+    paper = "paper"
+    slides = "slides"
+
+
+Runs = Annotated[
+    list[str] | None,
+    typer.Argument(
+        help="Runs: folders, or names under the results folder. [default: the newest run]", show_default=False
+    ),
+]
+RecipesAndOverrides = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RECIPE... [KEY=VALUE...]", help="Recipes (files, folders or shipped names), then overrides of all."
+    ),
+]
+SeedOption = Annotated[
+    list[int] | None, typer.Option(min=0, max=2**32 - 1, help="A seed; repeat for several. [default: the recipe's]")
+]
+DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:INDEX.")]
+ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+CheckpointOption = Annotated[Checkpoint, typer.Option(help="The weights to use; best is chosen on validation.")]
+
+
+def references_and_overrides(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """What has no ``=`` in it, and what has."""
+    return [one for one in arguments if "=" not in one], [one for one in arguments if "=" in one]
+
+
+def fraction(text: str) -> float:
+    """``4/255`` or ``0.0157``."""
+    try:
+        value = float(Fraction(text))
+    except (ValueError, ZeroDivisionError):
+        raise typer.BadParameter(f'"{text}" is not a number or a fraction such as 4/255') from None
+    if not 0 < value <= 1:
+        raise typer.BadParameter(f"{text} is not in (0, 1]; pixels run from 0 to 1")
+    return value
+
+
+def start(quiet: bool, device: str) -> torch.device:
+    """Silence the console if asked to; the device to run on."""
+    from kattn_cli.console import console
+    from kattn_cli.device import resolve_device
+
+    console.quiet = quiet
+    return resolve_device(device)
+
+
+def silence_profiler() -> None:
+    """Before torch is imported, which reads this then: else its profiler and its build tools chatter."""
+    for variable, level in (("KINETO_LOG_LEVEL", "99"), ("TORCH_CPP_LOG_LEVEL", "ERROR")):
+        os.environ.setdefault(variable, level)
+    logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
+
+
+def chosen_runs(results: Path, references: list[str] | None, quiet: bool) -> list[Run]:
+    """The runs that ``references`` mean, by default the newest, which is then named."""
+    from kattn_cli.console import console
+    from kattn_cli.runs.run import find_runs
+
+    console.quiet = quiet
+    chosen = find_runs(results, references or [])
+    if not references:
+        console.print(f"The newest run: {chosen[0].folder}")
+    return chosen

@@ -1,0 +1,64 @@
+"""``kattn report``."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from kattn_cli.commands.options import Paper, QuietOption, ResultsOption, silence_profiler
+
+EXAMPLE = "Example:  kattn report results/reference --paper rpc --paper primal --paper tost"
+
+
+class Test(str, Enum):
+    """What a difference is judged by."""
+
+    t = "t"
+    wilcoxon = "wilcoxon"
+
+
+def report(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="RUN|TABLE.csv|FOLDER",
+            help="Runs: folders, or names under the results folder. Tables of kattn complexity, benchmark or "
+            "kernel-pca. Folders with any of these below. [default: all runs but the reference]",
+            show_default=False,
+        ),
+    ] = None,
+    paper: Annotated[
+        list[Paper] | None,
+        typer.Option(help="Also the paper's tables with ours beside, and a verdict for each of its claims; repeat."),
+    ] = None,
+    title: Annotated[str, typer.Option(help="Of the page.")] = "Report",
+    output: Annotated[
+        Path | None, typer.Option(help="Folder for the page and its files. [default: report in the results folder]")
+    ] = None,
+    test: Annotated[
+        Test, typer.Option(help="Student's paired t-test or Wilcoxon's signed-rank test; both are shown.")
+    ] = Test.t,
+    figures: Annotated[bool, typer.Option(help="Whether to draw the figures, which takes longest.")] = True,
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """One page from many runs: tables, paired tests, figures, cost, settings, where it comes from.
+
+    As Markdown, as an HTML file that needs nothing beside it, and each table as CSV and LaTeX.
+    """
+    silence_profiler()
+    from kattn_cli.commands.report.run import report as write_report
+    from kattn_cli.commands.report.sources import find_sources
+    from kattn_cli.console import console
+
+    console.quiet = quiet
+    found = find_sources(sources or [], results)
+    for one in found.left_out:
+        console.print(f"Left out: {one}", markup=False)
+    folder = output or results / "report"
+    papers: list[Any] = [one.value for one in paper or []]
+    for path in write_report(found, folder, papers=papers, title=title, test=test.value, figures=figures):
+        console.print(path)

@@ -1,0 +1,209 @@
+"""``kattn reproduce``: train and measure what stands behind a table of the papers, and lay ours beside theirs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from pathlib import Path
+
+from kattn_cli.console import console
+from kattn_cli.errors import KattnError, Stopped
+from kattn_cli.experiment import recipes
+from kattn_cli.experiment.resume import find_unfinished
+from kattn_cli.papers.paper_numbers import paper_numbers
+from kattn_cli.papers.paper_sections import as_markdown
+from kattn_cli.papers.plan import Measurement, Plan, Size, SizeName
+from kattn_cli.papers.printed_tables import print_sections
+from kattn_cli.papers.published import NAMES
+from kattn_cli.recipe.files import find_recipes
+from kattn_cli.recipe.schema import Recipe, per_seed
+from kattn_cli.runs.run import Run
+from kattn_cli.runs.whole_file import write_text
+from kattn_cli.tables.printed_comparison import print_comparison
+
+DONE = "reproduced.json"
+WITHOUT_DEVICE = ("plot", "kernel-pca")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """``seeds``: in place of the recipes'; ``overrides``: of every recipe."""
+
+    results: Path
+    size: SizeName
+    seeds: tuple[int, ...]
+    overrides: tuple[str, ...]
+    jobs: int
+    device: str
+    quiet: bool
+
+    def shared(self, verb: str) -> list[str]:
+        """The options that every subcommand takes."""
+        device = [] if verb in WITHOUT_DEVICE else ["--device", self.device]
+        return ["--results", str(self.results), *device, *(["--quiet"] if self.quiet else [])]
+
+
+@dataclass(frozen=True)
+class Training:
+    """One line of a plan's ``train``."""
+
+    reference: str
+    overrides: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+    def recipes(self) -> Iterator[tuple[Recipe, Path]]:
+        """Each recipe and seed that it trains, with its file."""
+        for path in find_recipes(self.reference):
+            for recipe in per_seed(recipes.load(path, self.overrides, weights=False), self.seeds):
+                yield recipe, path
+
+
+def reproduce(plans: dict[str, Plan], settings: Settings) -> None:
+    """Make each table at one size; what is done already is not done again.
+
+    One that fails is told, and the others go on.
+
+    Raises:
+        KattnError: if one has no such size, before any work, or one failed, at the end.
+        Stopped: after Ctrl-C.
+    """
+    sizes = {name: plan.size(settings.size, name) for name, plan in plans.items()}
+    failed = {}
+    for name, size in sizes.items():
+        console.print(f"\n{name}: {plans[name].title}", markup=False)
+        try:
+            runs = _make(size, settings)
+            _show(name, size, runs, settings)
+        except KattnError as error:
+            failed[name] = str(error)
+            console.print(f"{name}: {error}", markup=False)
+    if failed:
+        told = "\n".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise KattnError(f"{len(failed)} of {len(sizes)} could not be made; the same command goes on:\n{told}")
+
+
+def commands(size: Size, settings: Settings) -> Iterator[list[str]]:
+    """Every subcommand with its arguments, as a user would type them; a measurement names recipes for runs."""
+    yield from map(shlex.split, size.prepare)
+    trainings = _trainings(size, settings)
+    for together in _alike(trainings):
+        yield _train(together, settings)
+    for alone in size.run:
+        yield _alone(alone, settings)
+    names = list(dict.fromkeys(one.reference for one in trainings))
+    for measurement in size.measure:
+        yield _measure(measurement, names if isinstance(measurement, str) else measurement.on, settings)
+
+
+def _make(size: Size, settings: Settings) -> list[Run]:
+    for line in size.prepare:
+        _once(shlex.split(line), settings)
+    trainings = _trainings(size, settings)
+    for together in _alike(trainings):
+        if left := [one for one in together if None in _runs_of(one, settings)]:
+            _call(_train(left, settings))
+    for line in size.run:
+        _once(_alone(line, settings), settings)
+    made = {run: one.reference for one in trainings for run in _runs_of(one, settings) if run}
+    for measurement in size.measure:
+        of = [run for run in made if isinstance(measurement, str) or made[run] in measurement.on]
+        _once(_measure(measurement, [str(run.folder) for run in of], settings), settings)
+    return list(made)
+
+
+def _trainings(size: Size, settings: Settings) -> list[Training]:
+    found = []
+    for line in size.train:
+        reference, *rest = shlex.split(line.format(results=settings.results))
+        own = tuple(int(seed) for flag, seed in pairwise(rest) if flag == "--seed")
+        overrides = tuple(one for one in rest if "=" in one)
+        found.append(Training(reference, (*overrides, *settings.overrides), settings.seeds or own))
+    return found
+
+
+def _alike(trainings: Sequence[Training]) -> Iterator[list[Training]]:
+    """Neighbours that one command trains: of the same overrides and seeds."""
+    for _, together in groupby(trainings, key=lambda one: (one.overrides, one.seeds)):
+        yield list(together)
+
+
+def _runs_of(training: Training, settings: Settings) -> list[Run | None]:
+    """The finished run of each recipe and seed; None where there is none yet."""
+    found = [find_unfinished(*one, settings.results, force=False) for one in training.recipes()]
+    return [there.run if there and there.done else None for there in found]
+
+
+def _train(together: Sequence[Training], settings: Settings) -> list[str]:
+    one = together[0]
+    seeds = [word for seed in one.seeds for word in ("--seed", str(seed))]
+    jobs = ["--jobs", str(settings.jobs)] if settings.jobs > 1 else []
+    references = [training.reference for training in together]
+    return ["train", *references, *one.overrides, *seeds, *jobs, "--resume", *settings.shared("train")]
+
+
+def _measure(line: str | Measurement, runs: Sequence[str], settings: Settings) -> list[str]:
+    verb, *options = shlex.split(line if isinstance(line, str) else line.run)
+    told = [one.format(results=settings.results) for one in options]
+    return [verb, *runs, *told, *settings.shared(verb)]
+
+
+def _alone(line: str, settings: Settings) -> list[str]:
+    verb, *rest = shlex.split(line.format(results=settings.results))
+    return [verb, *rest, *settings.shared(verb)]
+
+
+def _once(arguments: list[str], settings: Settings) -> None:
+    """Unless this very command went well before, with these results."""
+    path = settings.results / DONE
+    done = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    told = shlex.join(one for one in arguments if one != "--quiet")
+    if told not in done:
+        _call(arguments)
+        write_text(path, json.dumps([*done, told], indent=2) + "\n")
+
+
+def _call(arguments: list[str]) -> None:
+    """Run one subcommand as a process of its own, which prints its own bars and keeps its own results.
+
+    Raises:
+        KattnError, Stopped: if it failed, or was stopped, which it has said itself.
+    """
+    told = shlex.join(["kattn", *arguments])
+    console.print(f"$ {told}", markup=False)
+    process = subprocess.Popen([sys.executable, "-m", "kattn_cli", *arguments])
+    stopped = False
+    while True:
+        try:
+            code = process.wait()
+            break
+        except KeyboardInterrupt:
+            stopped = True
+    if stopped or code in (130, 143):
+        raise Stopped(f"Stopped; the same command goes on from here: {shlex.join(['kattn', *sys.argv[1:]])}")
+    if code:
+        raise KattnError(f"failed with exit code {code}: {told}")
+
+
+def _show(name: str, size: Size, runs: Sequence[Run], settings: Settings) -> None:
+    """The paper's table with ours in it, printed and kept; without one, the comparison of the runs."""
+    paper, _, table = name.partition("/")
+    if not runs:
+        return
+    if paper in NAMES:
+        numbers, found = paper_numbers(runs, paper, [table])
+        if len(numbers):
+            folder = settings.results / "tables"
+            folder.mkdir(parents=True, exist_ok=True)
+            numbers.to_csv(folder / f"{paper}_{table}.csv", index=False)
+            write_text(folder / f"{paper}_{table}.md", as_markdown(found))
+            print_sections(found)
+            console.print(f"{folder / f'{paper}_{table}.md'}", markup=False)
+            if size.differs:
+                console.print(f"Not the paper's size: {size.differs}.", markup=False)
+            return
+    print_comparison(runs)

@@ -1,0 +1,1 @@
+"""How files are found, downloaded, read and decoded."""

@@ -1,0 +1,120 @@
+"""Processes that decode images ahead of their use."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from kattn_cli.data.reading.decode import Unreadable, open_image
+from kattn_cli.data.reading.encoded import Encoded
+
+# Workers are forked where that is safe, so that they share the list of images and do not copy it.
+_START = "fork" if sys.platform == "linux" else None
+
+Transform = Callable[[Image.Image], Tensor]
+Batch = Sequence[tuple[int, int | None]]
+"""Which images, and the seed of each; without a seed, nothing is random."""
+Decoded = tuple[Tensor, Tensor, list[tuple[str, str]]]
+
+
+@dataclass(frozen=True)
+class Work(Dataset[Decoded]):
+    """What a worker does: one whole batch at a time."""
+
+    encoded: Encoded
+    rows: Tensor
+    targets: Tensor
+    channels: int
+    only_size: int | None
+    transform: Transform
+
+    def __getitem__(self, batch: Batch) -> Decoded:
+        images, kept, problems = [], [], []
+        with _generators_restored():
+            for index, seed in batch:
+                row = int(self.rows[index])
+                try:
+                    image = self._open(row)
+                except Unreadable as error:
+                    problems.append((self.encoded.name(row), str(error)))
+                    continue
+                if seed is not None:
+                    _seed(seed)
+                images.append(self.transform(image))
+                kept.append(index)
+        pixels = torch.stack(images) if images else torch.empty(0, self.channels, 0, 0, dtype=torch.uint8)
+        return pixels, self.targets[kept], problems
+
+    def _open(self, row: int) -> Image.Image:
+        image = open_image(self.encoded.source(row), self.channels)
+        if self.only_size and image.size != (self.only_size, self.only_size):
+            width, height = image.size
+            raise Unreadable(
+                f"{height} × {width} pixels, not {self.only_size} × {self.only_size}: give data.image_size"
+            )
+        return image
+
+
+def decoded_batches(work: Dataset[Decoded], plan: Sequence[Batch], workers: int, pin: bool) -> Iterator[Decoded]:
+    """One for each of ``plan``, made ahead by ``workers`` processes; ``pin``: for a quick way to a GPU."""
+    workers = min(workers, len(plan))
+    with warnings.catch_warnings():
+        # More workers than processors are the user's choice, and of use where files are slow to come.
+        warnings.filterwarnings("ignore", message=".*worker processes", category=UserWarning)
+        loader: DataLoader[Decoded] = DataLoader(
+            work,
+            batch_size=None,
+            sampler=plan,
+            num_workers=workers,
+            collate_fn=_as_it_is,
+            pin_memory=pin,
+            worker_init_fn=_start_worker,
+            multiprocessing_context=_START if workers else None,
+            generator=torch.Generator(),
+        )
+        return iter(loader)
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
+
+
+def _start_worker(worker: int) -> None:
+    """Leave what a whole group of processes is sent to the parent, at whose end the workers end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _once_ignored)
+
+
+def _once_ignored(number: int, frame: FrameType | None) -> None:
+    """The loader's own request to end comes again."""
+    signal.signal(number, signal.SIG_DFL)
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    np.random.seed([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF])
+    torch.default_generator.manual_seed(seed)
+
+
+@contextmanager
+def _generators_restored() -> Iterator[None]:
+    python, numpy, cpu = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        torch.set_rng_state(cpu)

@@ -1,9 +1,0 @@
-"""Sentences and reviews, each with a class: SST-2, SST-5 and IMDB."""
-
-from __future__ import annotations
-
-from kattn_cli.data.sentences.imdb import Imdb
-from kattn_cli.data.sentences.sst2 import Sst2
-from kattn_cli.data.sentences.sst5 import Sst5
-
-__all__ = ["Imdb", "Sst2", "Sst5"]

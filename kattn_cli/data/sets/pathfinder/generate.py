@@ -1,0 +1,90 @@
+"""A whole split of pictures, by all processors, and the file that it is kept in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed  # type: ignore[import-untyped]
+
+from kattn_cli.data.reading.generated import Damaged
+from kattn_cli.data.sets.pathfinder.dice import Dice
+from kattn_cli.data.sets.pathfinder.drawing import drawn
+from kattn_cli.data.sets.pathfinder.scene import SCENES
+from kattn_cli.data.sets.pathfinder.snakes import Picture, arranged
+
+CHUNK = 500
+"""Pictures that share a generator."""
+
+_CHUNKS_ALONE = 4
+"""Of so many, made sooner than other processes have started."""
+
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """All that decides on a split of generated pictures; ``split``: 0, 1, 2, for seeds of their own."""
+
+    size: int
+    contour_length: int
+    count: int
+    split: int
+    seed: int
+
+
+def write(path: Path, wanted: Wanted) -> None:
+    """Generate the pictures into a ``.npy`` file; see :func:`write_rows`.
+
+    Raises:
+        DataError: if the contours are too long for the pictures.
+    """
+    chunks = [(start, min(CHUNK, wanted.count - start)) for start in range(0, wanted.count, CHUNK)]
+    jobs = 1 if len(chunks) <= _CHUNKS_ALONE else -1
+    made = Parallel(jobs, return_as="generator")(delayed(chunk)(wanted, *where) for where in chunks)
+    write_rows(path, made, wanted.count, wanted.size)
+
+
+def chunk(wanted: Wanted, start: int, count: int) -> np.ndarray:
+    """The rows of :func:`pictures`, uint8 ``(count, size² + 1)``."""
+    scene = SCENES[wanted.size]
+    return np.stack([np.append(drawn(one, scene), np.uint8(one.label)) for one in pictures(wanted, start, count)])
+
+
+def pictures(wanted: Wanted, start: int, count: int) -> Iterator[Picture]:
+    """``count`` pictures from the one numbered ``start`` on; half, or of an odd number the larger half, of class 1."""
+    key = (wanted.size, wanted.contour_length, wanted.split, start)
+    draw = np.random.default_rng(np.random.SeedSequence(wanted.seed, spawn_key=key))
+    labels = draw.permutation(np.arange(1, count + 1) % 2)
+    dice = Dice(draw)
+    return (arranged(SCENES[wanted.size], wanted.contour_length, label, dice) for label in labels.tolist())
+
+
+def write_rows(path: Path, parts: Iterator[np.ndarray], count: int, size: int) -> None:
+    """Write ``count`` rows, which come in ``parts``, into a ``.npy`` file.
+
+    A row is uint8 ``(size² + 1,)``: the pixels, row by row, and the label.
+    """
+    rows = np.lib.format.open_memmap(path, mode="w+", dtype=np.uint8, shape=(count, size**2 + 1))
+    end = 0
+    for part in parts:
+        rows[end : end + len(part)] = part
+        end += len(part)
+    rows.flush()
+
+
+def read_rows(path: Path, count: int, size: int) -> np.ndarray:
+    """The rows of such a file, mapped; what is changed of them stays in memory.
+
+    Raises:
+        Damaged: if it is cut short, or not of ``count`` rows.
+    """
+    try:
+        rows = np.load(path, mmap_mode="c", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise Damaged from error
+    if rows.shape != (count, size**2 + 1) or rows.dtype != np.uint8:
+        raise Damaged
+    return rows

@@ -1,0 +1,1 @@
+"""Where a recipe and a task become data, a model and a run."""

@@ -1,0 +1,118 @@
+"""Which run a training goes on with, and whether its recipe allows it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from kattn_cli.errors import KattnError, RunError
+from kattn_cli.experiment import recipes
+from kattn_cli.recipe.schema import Recipe, flat
+from kattn_cli.runs.run import CHANGES_NOTHING, MANIFEST, RECIPE, Run, all_runs
+
+HARMLESS = (*(key for key in CHANGES_NOTHING if "." in key), "train.on_nonfinite")
+"""Keys that may change between two halves of a training; ``train.epochs`` may grow."""
+
+
+@dataclass(frozen=True)
+class Resumption:
+    """A run to go on with; ``changes`` says in what its recipe is another now. ``done``: nothing is left to do."""
+
+    run: Run
+    changes: tuple[str, ...] = ()
+    done: bool = False
+
+
+def find_unfinished(recipe: Recipe, path: Path, results: Path, *, force: bool) -> Resumption | None:
+    """The run at ``path``, if that is a run's recipe; else the newest run of ``recipe`` and its seed.
+
+    An unfinished run of this very recipe comes first, then a finished one (nothing is left to do), then the newest
+    unfinished one or one that wants only more epochs. None where there is no such run.
+
+    Raises:
+        RunError: if the run is being trained, is finished, or was begun with another recipe and ``force`` is not given.
+    """
+    if (path.parent / MANIFEST).is_file():
+        named = Run(path.parent)
+        return _judge(named, _changes(named, recipe), force)
+    folder = results / recipe.name
+    runs = [run for run in reversed(all_runs(folder) if folder.is_dir() else []) if _is_of(run, recipe)]
+    told = [(run, _changes(run, recipe)) for run in runs]
+    for finished in (False, True):
+        for run, changes in told:
+            if changes != {}:
+                continue
+            if _is_trained_here(run):
+                return _judge(run, changes, force)
+            if (run.status == "finished") == finished:
+                return Resumption(run, done=finished)
+    for run, changes in told:
+        if _is_trained_here(run) or changes is None:
+            continue
+        if run.status != "finished" or _harmless(changes):
+            return _judge(run, changes, force)
+    return None
+
+
+def find_same(recipe: Recipe, runs: Sequence[Run]) -> Resumption | None:
+    """Of ``runs``, oldest first, one of this very recipe and seed: a finished one, else the newest; None without."""
+    same = [run for run in reversed(runs) if _is_of(run, recipe) and _changes(run, recipe) == {}]
+    done = next((run for run in same if run.status == "finished"), None)
+    return Resumption(done or same[0], done=done is not None) if same else None
+
+
+def _judge(run: Run, changes: dict[str, tuple[Any, Any]] | None, force: bool) -> Resumption:
+    if _is_trained_here(run):
+        raise RunError(f"{run.folder}: is running; there is nothing to resume")
+    if changes is None:
+        raise RunError(f"{run.folder}: its recipe cannot be read")
+    if not changes and run.status == "finished":
+        raise RunError(f"{run.folder}: is finished; there is nothing to resume (train.epochs=… trains on)")
+    words = tuple(f"{key} was {_show(was)} and is {_show(now)}" for key, (was, now) in changes.items())
+    if not force and not _harmless(changes):
+        raise RunError(
+            f"{run.folder}: was begun with another recipe: {'; '.join(words)}. "
+            "--force goes on with the new one; without --resume a new run begins"
+        )
+    return Resumption(run, words)
+
+
+def _is_of(run: Run, recipe: Recipe) -> bool:
+    return (run.name, run.seed) == (recipe.name, recipe.seed)
+
+
+def _is_trained_here(run: Run) -> bool:
+    """Of other hosts nobody knows whether their processes live; the lock on the run says so."""
+    return run.status == "running" and run.manifest.get("host") == socket.gethostname()
+
+
+def _harmless(changes: dict[str, tuple[Any, Any]]) -> bool:
+    return all(key in HARMLESS or (key == "train.epochs" and now > was) for key, (was, now) in changes.items())
+
+
+def _changes(run: Run, recipe: Recipe) -> dict[str, tuple[Any, Any]] | None:
+    """What each changed key was and is; None where the run's recipe cannot be read."""
+    path = run.folder / RECIPE
+    before = _keys(path, path.stat().st_mtime_ns) if path.is_file() else None
+    if before is None:
+        return None
+    after = flat(recipe.model_dump())
+    keys = dict.fromkeys([*before, *after])
+    return {key: (before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)}
+
+
+@cache
+def _keys(path: Path, changed: int) -> dict[str, Any] | None:
+    """A recipe's keys; read once for each time ``changed`` that the file was written."""
+    try:
+        return flat(recipes.load(path, weights=False).model_dump())
+    except KattnError:
+        return None
+
+
+def _show(value: Any) -> str:
+    return "not set" if value is None else str(value)

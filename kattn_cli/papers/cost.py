@@ -1,0 +1,120 @@
+"""Claims about the cost of one operator, each judged by one measurement with its own spread instead of seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pandas as pd
+
+from kattn_cli.figures.complexity import DRAWN_PASS, exponents
+from kattn_cli.figures.kernel_pca import DUAL, RANDOMISED, ratios
+from kattn_cli.papers.evidence import Evidence
+from kattn_cli.papers.finding import Finding, Verdict
+from kattn_cli.tables.complexity import SETTING
+
+LINEAR = 1.2
+
+
+def scaling(attention: str, evidence: Evidence) -> list[Finding]:
+    """The exponent of time in N, on the upper half of the sizes."""
+    if evidence.costs.empty:
+        return []
+    fitted = exponents(evidence.costs)
+    fitted = fitted[fitted["pass"] == DRAWN_PASS].set_index("attention")
+    fitted = fitted[~fitted.index.duplicated()]
+    if attention not in fitted.index:
+        return []
+    row = fitted.loc[attention]
+    exponent = float(row["milliseconds_exponent"])
+    softmax = fitted["milliseconds_exponent"].get("softmax", math.nan)
+    verdict = Verdict.holds if exponent < LINEAR else Verdict.does_not_hold
+    beside = (
+        f"memory {row['peak_mib_exponent']:.2f}; softmax {softmax:.2f}; N from {row['from_n']:,} to {row['to_n']:,}, "
+        f"{evidence.costs['device'].iloc[0]}"
+    )
+    return [Finding(attention, exponent, exponent, exponent, 1, verdict, beside)]
+
+
+def less_than(attention: str, bases: Sequence[str], quantity: str, evidence: Evidence) -> list[Finding]:
+    """A forward pass of one mechanism over one of each base, at the most tokens that both were measured at."""
+    if evidence.costs.empty:
+        return []
+    costs = evidence.costs
+    costs = costs[(costs["status"] == "ok") & (costs["pass"] == "forward")]
+    same = ["device", *SETTING, "n"]
+    found = []
+    for base in bases:
+        ours, theirs = (costs[costs["label"] == label] for label in (attention, base))
+        both = ours.merge(theirs, on=same, suffixes=("", "_base")).sort_values("n")
+        if both.empty:
+            continue
+        at = both.iloc[-1]
+        beside = f"at N = {at['n']:,}, {at['device']}; {_from(both['n'], both[quantity] / both[f'{quantity}_base'])}"
+        spreads = (at["spread"], at["spread_base"]) if quantity == "milliseconds" else (0.0, 0.0)
+        found.append(share(f"{attention} against {base}", (at[quantity], at[f"{quantity}_base"]), spreads, 1, beside))
+    return found
+
+
+def share(
+    label: str,
+    costs: tuple[float, float],
+    spreads: tuple[float, float],
+    below: float,
+    beside: str,
+    paper_number: float = math.nan,
+) -> Finding:
+    """The first of two costs over the second, with the quartiles of both; ``spreads`` are interquartile ranges."""
+    (ours, base), (wide, base_wide) = costs, (0.0 if math.isnan(one) else one / 2 for one in spreads)
+    low, high = max(ours - wide, 0.0) / (base + base_wide), (ours + wide) / max(base - base_wide, 1e-9)
+    verdict = Verdict.holds if high < below else Verdict.does_not_hold if low >= below else Verdict.cannot_be_told
+    return Finding(label, ours / base, low, high, 1, verdict, beside, paper_number=paper_number)
+
+
+def _from(sizes: pd.Series, shares: pd.Series) -> str:
+    """From which N on it is less."""
+    more = sizes[shares >= 1]
+    if more.empty:
+        return f"less from N = {sizes.min():,} on, the least measured"
+    above = sizes[sizes > more.max()]
+    return f"less from N = {above.min():,} on" if len(above) else "at no N less"
+
+
+def decoding(attention: str, quantity: str, evidence: Evidence) -> list[Finding]:
+    """One more token's cost over softmax's, behind each context; ``memory`` is what is kept and the peak of a call."""
+    costs = evidence.decoding
+    if costs.empty:
+        return []
+    costs = costs[costs["status"] == "ok"]
+    same = ["device", "dim", "heads", "batch", "dtype", "context"]
+    ours, base = (costs[costs["attention"] == name] for name in (attention, "softmax"))
+    found = []
+    for _, row in ours.merge(base, on=same, suffixes=("", "_base")).sort_values("context").iterrows():
+        label = f"{attention}, context {row['context']:,}"
+        if quantity == "memory":
+            value = (row["state_mib"] + row["peak_mib"]) / (row["state_mib_base"] + row["peak_mib_base"])
+            low = high = value
+        else:
+            value = row["milliseconds"] / row["milliseconds_base"]
+            low = row["milliseconds_low"] / row["milliseconds_high_base"]
+            high = row["milliseconds_high"] / row["milliseconds_low_base"]
+        verdict = Verdict.holds if high < 1 else Verdict.does_not_hold if low > 1 else Verdict.cannot_be_told
+        found.append(Finding(label, float(value), float(low), float(high), 1, verdict, str(row["device"])))
+    return found
+
+
+def race(evidence: Evidence) -> list[Finding]:
+    """How many times the dual's time a randomised SVD takes, one finding for each task and kernel."""
+    if evidence.races.empty:
+        return []
+    found = []
+    table = ratios(evidence.races)
+    for _, row in table[table["solver"] == RANDOMISED].iterrows():
+        low, high = float(row["ratio_low"]), float(row["ratio_high"])
+        verdict = Verdict.holds if low > 1 else Verdict.does_not_hold if high < 1 else Verdict.cannot_be_told
+        same = table[(table["task"] == row["task"]) & (table["kernel"] == row["kernel"])]
+        others = same[~same["solver"].isin([RANDOMISED, DUAL])]
+        beside = ", ".join(f"{one['solver']} {one['ratio']:.3g}" for _, one in others.iterrows())
+        label = f"{row['task']}, {row['kernel']}, N = {row['n']:,}"
+        found.append(Finding(label, float(row["ratio"]), low, high, int(row["rounds"]), verdict, beside))
+    return found

@@ -1,0 +1,146 @@
+"""The tables of all runs that claims are judged by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from kattn_cli.papers.sequence_runs import is_sequence_run, sequence_run
+from kattn_cli.papers.sequence_variants import grid_place, variant
+from kattn_cli.runs.run import RECIPE, Run
+from kattn_cli.tables.complexity import completed
+from kattn_cli.tables.frames import attack_frame, errors_of_runs, frame, shared_folder
+from kattn_cli.tables.sequence_values import sequence_values
+
+OF_IMAGES = ("attacks", "corruption", "corruption_errors", "eval", "metrics")
+"""Tables of which the runs on images count alone; those on sequences have their own, :attr:`Evidence.sequences`."""
+NONE = pd.DataFrame()
+
+
+class Evidence:
+    """Runs, and the tables of costs, any of which may be empty.
+
+    ``costs``: rows of ``kattn complexity``; ``races``: of ``kattn kernel-pca``; ``decoding``: of
+    ``kattn complexity --decode``; ``models``: of ``kattn complexity --model``.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        costs: pd.DataFrame = NONE,
+        races: pd.DataFrame = NONE,
+        decoding: pd.DataFrame = NONE,
+        models: pd.DataFrame = NONE,
+    ) -> None:
+        self.runs, self.races, self.decoding, self.models = runs, races, decoding, models
+        self.costs = completed(costs) if len(costs) else costs
+        self.table = cache(self._table)
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], tables: Iterable[tuple[str, pd.DataFrame]]) -> Evidence:
+        """From ``tables`` and what each is of, ``complexity`` or ``decoding``, say; other kinds are left out."""
+        known: dict[str, list[pd.DataFrame]] = {"complexity": [], "kernel-pca": [], "decoding": [], "models": []}
+        for kind, table in tables:
+            if kind in known:
+                known[kind].append(completed(table) if kind == "complexity" else table)
+        return cls(runs, *(pd.concat([NONE, *parts], ignore_index=True) for parts in known.values()))
+
+    def manifest(self, folder: str) -> dict[str, Any]:
+        """Of the run in a folder, as the tables' ``folder`` has it."""
+        return Run(Path(folder)).manifest
+
+    @cached_property
+    def _of_sequences(self) -> dict[str, Run]:
+        """The runs on sequences, by folder."""
+        return {str(run.folder): run for run in self.runs if (run.folder / RECIPE).is_file() and is_sequence_run(run)}
+
+    @cached_property
+    def sequences(self) -> pd.DataFrame:
+        """What :func:`~kattn_cli.tables.sequence_values.sequence_values` finds, and of each run the paper's
+        ``model``, with what its ablations take from it, and its ``place`` in their grid.
+        """
+        runs = self._of_sequences
+        values = sequence_values(list(runs.values()))
+        folder = shared_folder(run.label for run in self.runs)
+        labels = {one: run.label.removeprefix(folder) for one, run in runs.items()}
+        models = {one: variant(run, sequence_run(run).model) for one, run in runs.items()}
+        places = {one: grid_place(run, models[one]) for one, run in runs.items()}
+        folders = values["folder"]
+        return values.assign(label=folders.map(labels), model=folders.map(models), place=folders.map(places))
+
+    def _table(self, name: str) -> pd.DataFrame:
+        if name == "corruption":
+            return self._mean_errors()
+        rows = attack_frame(self.runs) if name == "attacks" else frame(self.runs, f"{name}.csv")
+        if name not in OF_IMAGES or rows.empty:
+            return rows
+        return rows[~rows["folder"].isin(list(self._of_sequences))]
+
+    def labels(self, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Each label's rows of a table (``audit/alignment``, say)."""
+        rows = self.table(name)
+        if len(rows):
+            for label, part in rows.groupby("label", sort=False):
+                yield str(label), part
+
+    def pairs(self, name: str, first: str, second: str) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
+        """Labels whose recipe is called like ``first``, with the rows of ``second`` of the same folder beside them.
+
+        ``pairs("metrics", "scaled*", "softmax")`` gives ``audit/scaled`` and ``audit/scaled_matrix``, each with
+        ``audit/softmax``. Both must have been run with the same overrides, but for those of ``attention``.
+        """
+        parts = dict(self.labels(name))
+        for label, rows in parts.items():
+            folder, own, rest = split_label(label)
+            other = f"{folder}{second}{rest}"
+            if fnmatchcase(own, first) and other != label and other in parts:
+                yield label, rows, parts[other]
+
+    def _mean_errors(self) -> pd.DataFrame:
+        """The mean ``error`` over types and severities, in %, of how many ``images`` and ``types``."""
+        of_run = ["label", "mechanism", "run_seed", "folder", "images"]
+        rows = [
+            {**together.iloc[0][of_run], "types": len(errors), "error": errors.mean()}
+            for together, errors in errors_of_runs(self.table("eval"))
+        ]
+        return pd.DataFrame(rows)
+
+
+def split_label(label: str) -> tuple[str, str, str]:
+    """``lra/small/listops/``, ``primal``, and what else was changed, but for the attention: `` train.epochs=3``."""
+    recipe, _, changed = label.partition(" ")
+    folder, slash, own = recipe.rpartition("/")
+    kept = [one for one in changed.split(" ") if one and not one.startswith("attention.")]
+    return folder + slash, own, "".join(f" {one}" for one in kept)
+
+
+def by_seed(rows: pd.DataFrame, column: str) -> dict[int, float]:
+    """The mean of a column for each seed."""
+    return {int(str(seed)): float(part[column].mean()) for seed, part in rows.groupby("run_seed")}
+
+
+def last(rows: pd.DataFrame) -> pd.DataFrame:
+    """Those of each run's last epoch."""
+    return rows[rows["epoch"] == rows.groupby("run_seed")["epoch"].transform("max")]
+
+
+def first(rows: pd.DataFrame) -> pd.DataFrame:
+    """Those of each run's first epoch."""
+    return rows[rows["epoch"] == rows.groupby("run_seed")["epoch"].transform("min")]
+
+
+def less(one: dict[int, float], other: dict[int, float]) -> dict[int, float]:
+    """The difference, paired by seed."""
+    return {seed: value - other[seed] for seed, value in one.items() if seed in other}
+
+
+def told(values: dict[int, float], digits: int = 3) -> str:
+    """The mean over the seeds that have a number, in a few digits."""
+    known = [value for value in values.values() if math.isfinite(value)]
+    return f"{sum(known) / len(known):.{digits}g}" if known else "no number"

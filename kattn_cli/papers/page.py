@@ -1,0 +1,125 @@
+"""The page that says of each claim what was measured, with its interval and the verdict."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+import pandas as pd
+
+from kattn_cli.papers.claims import PAPERS
+from kattn_cli.papers.evidence import Evidence
+from kattn_cli.papers.finding import Finding, Paper, Verdict
+from kattn_cli.papers.verdicts import MIXED, RULE, corrected, measured_in_words, verdicts, words
+
+HEAD = "| claim | where | runs | measured, 95 % | the paper's | verdict | beside it |"
+LINE = "| --- | --- | --- | --- | --- | --- | --- |"
+VERDICTS_HEAD = "| claim | where | verdict | labels | ours | the paper's |"
+VERDICTS_LINE = "| --- | --- | --- | --- | --- | --- |"
+
+
+def findings(evidence: Evidence, papers: Sequence[Paper] = PAPERS) -> pd.DataFrame:
+    """One row for each claim and label: what was claimed, measured, found, and by which command.
+
+    Columns: ``paper, where, claim, criterion, label, mean, low, high, seeds, p_value, p_holm`` (after Holm's correction
+    over the labels of the claim), ``verdict`` (by ``p_holm``), ``paper_number, beside, command``.
+    """
+    rows = []
+    for paper in papers:
+        for claim in paper.claims:
+            nothing = Finding("", math.nan, math.nan, math.nan, 0, Verdict.not_measured)
+            for found in claim.judge(evidence) or [nothing]:
+                rows.append(
+                    {
+                        "paper": paper.title,
+                        "where": claim.where,
+                        "claim": claim.text,
+                        "criterion": claim.criterion,
+                        "label": found.label,
+                        "mean": found.mean,
+                        "low": found.low,
+                        "high": found.high,
+                        "seeds": found.seeds,
+                        "p_value": found.p_value,
+                        "p_holm": math.nan,
+                        "verdict": found.verdict.value,
+                        "paper_number": found.paper_number,
+                        "beside": found.beside,
+                        "command": claim.command,
+                    }
+                )
+    return corrected(pd.DataFrame(rows))
+
+
+def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
+    """Markdown: a section for each paper, with the figures that its claims rest on.
+
+    Args:
+        found: by :func:`findings`.
+        pictures: paths of figures, as the page should name them.
+        command: that wrote the page.
+    """
+    parts = [
+        "# The audit of the kernel view",
+        "",
+        f"Written by `{command}` from the tables of the runs; `claims.csv` beside it has the same rows. {RULE}",
+        "",
+        "The paper's number is its own, on its own data and at its own size, of the same comparison.",
+        "",
+        _tally(found),
+    ]
+    for paper in PAPERS:
+        rows = found[found["paper"] == paper.title]
+        measured = rows[rows["verdict"] != Verdict.not_measured.value]
+        parts += ["", f"## {paper.title}", "", *_verdicts(measured), *_table(measured)]
+        parts += ["", "How each is measured, and by which command:", ""]
+        parts += [_how(claim) for _, claim in rows.drop_duplicates(["claim", "where"]).iterrows()]
+        shown = [path for path in pictures if path.rpartition("/")[2].startswith(paper.figures)]
+        parts += [line for path in shown for line in ("", f"![{_name(path)}]({path})")]
+    return "\n".join(parts) + "\n"
+
+
+def _tally(found: pd.DataFrame) -> str:
+    counts = Counter(verdicts(found)["verdict"])
+    known = [Verdict.holds.value, Verdict.does_not_hold.value, MIXED, *(one.value for one in list(Verdict)[2:])]
+    return f"Claims: {', '.join(f'{verdict} {counts[verdict]}' for verdict in known)}."
+
+
+def _verdicts(measured: pd.DataFrame) -> list[str]:
+    """One line a claim that was measured."""
+    if measured.empty:
+        return []
+    lines = [
+        _line(row["claim"], row["where"], f"**{words(row)}**", row["labels"], row["ours"], row["theirs"])
+        for _, row in verdicts(measured).iterrows()
+    ]
+    return [VERDICTS_HEAD, VERDICTS_LINE, *lines, "", "By label:", ""]
+
+
+def _table(rows: pd.DataFrame) -> list[str]:
+    """A claim is told once for all its labels."""
+    if rows.empty:
+        return ["None of its claims was measured on these runs."]
+    told = rows.duplicated(["claim", "where"])
+    return [HEAD, LINE, *(_row(row, again) for (_, row), again in zip(rows.iterrows(), told, strict=True))]
+
+
+def _how(claim: pd.Series) -> str:
+    criterion = claim["criterion"][:1].upper() + claim["criterion"][1:]
+    missing = " (Not measured on these runs.)" if claim["verdict"] == Verdict.not_measured.value else ""
+    return f"- {claim['claim']} {criterion}. `{claim['command']}`{missing}"
+
+
+def _row(row: pd.Series, again: bool) -> str:
+    claim = ["", ""] if again else [row["claim"], row["where"]]
+    theirs = "" if math.isnan(row["paper_number"]) else f"{row['paper_number']:.3g}"
+    return _line(*claim, row["label"], measured_in_words(row), theirs, f"**{row['verdict']}**", row["beside"])
+
+
+def _line(*cells: object) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2].partition(".")[0].replace("_", " ")

@@ -1,0 +1,1 @@
+"""Primal-Attention: its numbers, tables and claims."""

@@ -1,0 +1,1 @@
+"""RPC-Attention: its numbers, tables and claims."""

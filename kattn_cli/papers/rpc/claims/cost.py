@@ -1,0 +1,32 @@
+"""What RPC-Attention costs (E.9)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from kattn_cli.papers.finding import Claim
+from kattn_cli.papers.model_cost import share_of
+
+BASE = "imagenet/symvit_tiny"
+OURS = ("imagenet/rpc_symvit_tiny", "imagenet/rpc_symvit_tiny_5", "imagenet/rpc_symvit_tiny_6")
+ALL = "imagenet/rpc_all_symvit_tiny"
+SLIGHTLY = 1.2
+"""Times the baseline's cost; the paper's own greatest in training is 1.165, of two iterations in all layers."""
+COMMAND = f"kattn complexity --model {BASE} {OURS[0]} {ALL}"
+
+PASSES = {"training step": "training step", "forward": "forward pass"}
+
+CLAIMS = [
+    Claim(
+        "E.9, Table 13",
+        f"RPC-Attention takes {amount} {quantity} {than}.",
+        f"{quantity} of a {PASSES[what]} over the baseline's, one measurement; holds below {SLIGHTLY:g}",
+        COMMAND,
+        partial(share_of, BASE, (*OURS, ALL), what, quantity, SLIGHTLY),
+    )
+    for what, amount, than in (
+        ("training step", "only slightly more", "than symmetric attention in training"),
+        ("forward", "about as much", "as symmetric attention at test time"),
+    )
+    for quantity in ("time", "memory")
+]

@@ -1,0 +1,1 @@
+"""ToST: its numbers, tables and claims."""

@@ -1,0 +1,110 @@
+"""The ToST paper on accuracy: images, long sequences, language, and its ablation (§4.2, §4.3, D.1)."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from kattn_cli.papers import printed
+from kattn_cli.papers.evidence import Evidence
+from kattn_cli.papers.finding import Claim, Finding
+from kattn_cli.papers.paired import compared, judge_pairs, more_accurate
+from kattn_cli.papers.sequences import better_on_average, language
+
+COMPARABLE = 3.0
+"""Points of top-1 within which two models count as comparable, as ToST-S is to ViT-S and XCiT-S in Table 2."""
+PRESERVED = 0.36
+"""Nats by which the loss may grow and still be largely preserved, as ToST-Base's on OpenWebText in Table 4."""
+LRA = "kattn eval lra/small/listops lra/small/image"
+OTHERS = ("reformer", "bigbird", "linformer", "performer")
+PRINTED = {"softmax": "softmax small", "xcit": "xca small"}
+
+
+def _comparable(ours: str, base: str, evidence: Evidence) -> list[Finding]:
+    """By the best epoch on validation, which all trainings keep."""
+    pairs = compared(evidence, "metrics", ours, base, choose=_best)
+    models = ("tssa small", PRINTED[base]) if ours == "tost" else ("", "")
+    prints = printed.difference("tost", "table2", "ImageNet", "top1", models)
+    return judge_pairs(pairs, above=-COMPARABLE, unit="% on validation", digits=4, printed=lambda folder: prints)
+
+
+def _best(rows: pd.DataFrame) -> pd.DataFrame:
+    """Of each run the epoch of its best validation accuracy."""
+    checked = rows[rows["split"] != "train"].reset_index(drop=True)
+    return checked.loc[np.asarray(checked.groupby("run_seed")["top1"].idxmax())]
+
+
+def _ablated(without: str, model: str, evidence: Evidence) -> list[Finding]:
+    """At the paper's size and at ours."""
+    prints = printed.difference("tost", "table8", "CIFAR10", "top1", ("tssa", model))
+    return [
+        one
+        for size in ("ablation_", "ablation_small_")
+        for one in more_accurate(evidence, f"{size}mlp", f"{size}{without}", printed=lambda folder: prints)
+    ]
+
+
+CLAIMS = [
+    *(
+        Claim(
+            "§4.2, Table 2",
+            f"ToST is comparable in accuracy to {name}.",
+            f"difference of the best validation top-1, paired by seed; holds above −{COMPARABLE:g} points",
+            "kattn train audit",
+            partial(_comparable, "tost", base),
+        )
+        for base, name in (("softmax", "a ViT"), ("xcit", "XCiT"))
+    ),
+    Claim(
+        "§4, second question",
+        "TSSA in place of self-attention, all else unchanged, maintains a ViT's accuracy.",
+        f"difference of the best validation top-1, paired by seed; holds above −{COMPARABLE:g} points",
+        "kattn train quickstart fashion_mnist",
+        partial(_comparable, "tssa", "softmax"),
+    ),
+    Claim(
+        "§4.3, Table 3",
+        "ToST outperforms the Transformer on Long-Range Arena on average.",
+        "difference of test top-1, mean over the tasks measured (the paper has five), paired by seed; holds above 0 "
+        "points",
+        LRA,
+        partial(better_on_average, "tost", "table3", "lra", "tssa", ("softmax",), 0.0),
+    ),
+    Claim(
+        "§4.3, Table 3",
+        "ToST outperforms Reformer, BigBird, Linformer and Performer on Long-Range Arena on average.",
+        "difference of test top-1, mean over the tasks measured of both, paired by seed; holds above 0 points",
+        LRA,
+        partial(better_on_average, "tost", "table3", "lra", "tssa", OTHERS, 0.0),
+    ),
+    Claim(
+        "§4.3, Table 4",
+        "Causal TSSA in place of self-attention largely preserves a language model's performance.",
+        f"difference of the test loss, paired by seed; holds below {PRESERVED:g} nats, the paper's own on OpenWebText",
+        "kattn eval language/shakespeare",
+        partial(
+            language,
+            "perplexity",
+            ("tssa", "softmax"),
+            ("tost", "table4", "OpenWebText", "loss"),
+            PRESERVED,
+            value=math.log,
+        ),
+    ),
+    *(
+        Claim(
+            "D.1, Table 8",
+            f"ToST with normalised memberships and an MLP is more accurate than {told}.",
+            "difference of test top-1, paired by seed; holds above 0 points",
+            "kattn eval cifar10",
+            partial(_ablated, without, model),
+        )
+        for without, model, told in (
+            ("no_norm_mlp", "tssa no norm", "without the normalisation"),
+            ("ista", "tssa ista", "with ISTA in place of the MLP"),
+        )
+    ),
+]

@@ -1,0 +1,1 @@
+"""The run folder: made, found, held, and its files. Never imports torch."""

@@ -1,0 +1,160 @@
+"""A table of costs that belongs to no run: filled row by row, with a manifest beside it, and gone on with later."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kattn_cli.console import console
+from kattn_cli.errors import RunError
+from kattn_cli.runs.csv_rows import append_rows, new_csv, read_rows, replace_rows, write_manifest_of
+from kattn_cli.runs.provenance import now
+from kattn_cli.runs.whole_file import is_alive, start_of
+
+Manifest = dict[str, Any]
+PLACES = ("machine", "device")
+"""What times may not be mixed over; a table that was begun elsewhere is not gone on with."""
+
+
+class CostTable:
+    """Rows told apart by their ``keys``, as text. Used in a ``with`` block, at whose end the manifest gets its status.
+
+    The status is ``running``, then ``complete``, or ``interrupted`` where the block is left by an exception.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest, keys: tuple[str, ...]) -> None:
+        self.path = path
+        self.keys = keys
+        self._manifest = manifest
+        self._rows = {self._key(row): row for row in read_rows(path)}
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        stem: str,
+        settings: Mapping[str, Any],
+        record: Mapping[str, Any],
+        keys: tuple[str, ...],
+        resume: bool,
+    ) -> CostTable:
+        """A new table ``<stem>.csv`` (or ``<stem>-2.csv``, …) or, to ``resume``, the newest unfinished one.
+
+        Only a table of the same ``settings`` is gone on with, and only where it was begun: on another machine or device
+        a new one begins, which is said. Another commit or other packages are said and noted in the manifest.
+
+        Args:
+            settings: whatever the numbers depend on, as JSON can hold it.
+            record: of :func:`kattn_cli.runs.provenance.provenance`.
+
+        Raises:
+            RunError: if the table to go on with cannot be read.
+        """
+        wanted = json.loads(json.dumps(dict(settings)))
+        if resume and (found := _unfinished(folder, stem, wanted, record)):
+            path, manifest = found
+            resumption = {key: record.get(key) for key in ("command", "commit", "dirty", "versions", "start")}
+            manifest["resumptions"] = [*manifest.get("resumptions", []), resumption]
+            table = cls(path, manifest, keys)
+            rows = f"{len(table)} row{'' if len(table) == 1 else 's'}"
+            console.print(f"{path}: going on after {rows}{_changes(manifest, record)}")
+            return table
+        return cls(new_csv(folder, stem), {**record, "settings": wanted}, keys)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def has(self, **key: object) -> dict[str, str] | None:
+        """The row with this key, its values as text; None where there is none."""
+        return self._rows.get(self._key(key))
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Write a row to disk; one with the same key gives way.
+
+        Raises:
+            RunError: if it cannot be written.
+        """
+        if self._key(row) in self._rows:
+            replace_rows(self.path, [row], self.keys)
+        else:
+            append_rows(self.path, [row])
+        self._rows[self._key(row)] = {column: _text(value) for column, value in row.items()}
+
+    def __enter__(self) -> CostTable:
+        process = {"pid": os.getpid(), "pid_start": start_of(os.getpid()), "host": socket.gethostname()}
+        self._write(status="running", end=None, **process)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        over: Manifest = {"end": now(), "pid": None, "pid_start": None, "host": None}
+        if kind is None:
+            self._write(status="complete", **over)
+            return
+        with suppress(RunError):  # must not hide the error on its way; a status "running" without its process will do
+            self._write(status="interrupted", **over)
+
+    def _write(self, **changes: Any) -> None:
+        self._manifest.update(changes)
+        write_manifest_of(self.path, self._manifest)
+
+    def _key(self, row: Mapping[str, Any]) -> tuple[str, ...]:
+        return tuple(_text(row.get(column)) for column in self.keys)
+
+
+def going_on(folder: Path) -> str:
+    """What Ctrl-C leaves, for :func:`kattn_cli.errors.stoppable`: where the rows are, and the command that goes on."""
+    words = [*sys.argv[1:], *([] if "--resume" in sys.argv else ["--resume"])]
+    return f"the rows so far are under {folder}/. Go on with: {shlex.join(['kattn', *words])}"
+
+
+def _text(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def _unfinished(folder: Path, stem: str, settings: Manifest, record: Mapping[str, Any]) -> tuple[Path, Manifest] | None:
+    """The newest table of these settings that is neither complete nor being filled."""
+    found = sorted(_manifests(folder, stem, settings), key=lambda one: (str(one[1].get("start")), str(one[0])))
+    for path, manifest in reversed(found):
+        if manifest["status"] == "complete" or _is_running(manifest):
+            continue
+        elsewhere = [place for place in PLACES if manifest.get(place) != record.get(place)]
+        if not elsewhere:
+            return path, manifest
+        console.print(f"{path}: was begun on another {' and '.join(elsewhere)}, so a new table begins")
+        return None
+    state = "the one of these settings is complete" if found else "there is none of these settings"
+    console.print(f"--resume: no unfinished table under {folder}/ ({state}), so a new one begins")
+    return None
+
+
+def _manifests(folder: Path, stem: str, settings: Manifest) -> Iterator[tuple[Path, Manifest]]:
+    for path in folder.glob(f"{stem}*.json"):
+        if not re.fullmatch(rf"{re.escape(stem)}(-\d+)?", path.stem):
+            continue
+        with suppress(OSError, ValueError):
+            manifest = json.loads(path.read_text(encoding="utf-8"))
+            if isinstance(manifest, dict) and "status" in manifest and manifest.get("settings") == settings:
+                yield path.with_suffix(".csv"), manifest
+
+
+def _is_running(manifest: Manifest) -> bool:
+    process, here = manifest.get("pid"), manifest.get("host") == socket.gethostname()
+    alive = isinstance(process, int) and (not here or is_alive(process, manifest.get("pid_start")))
+    return manifest["status"] == "running" and alive
+
+
+def _changes(manifest: Manifest, record: Mapping[str, Any]) -> str:
+    words = {"commit": "another commit", "versions": "other packages"}
+    changed = [word for key, word in words.items() if manifest.get(key) != record.get(key)]
+    return f", which were measured with {' and '.join(changed)}" if changed else ""

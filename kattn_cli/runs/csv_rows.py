@@ -1,0 +1,160 @@
+"""CSV tables that are never lost and never half read. Never imports torch.
+
+A table is written whole and then renamed, or appended row by row and never read beyond the last whole row, so that a
+full disk or a killed process costs no more than what was being written.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from io import StringIO
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from kattn_cli.errors import RunError
+from kattn_cli.runs.whole_file import faults_as, write_text
+
+Row = Mapping[str, Any]
+
+
+def new_csv(folder: Path, stem: str) -> Path:
+    """``<stem>.csv``, or ``<stem>-2.csv`` and so on where that is taken; the folder is made."""
+    folder.mkdir(parents=True, exist_ok=True)
+    names = (f"{stem}.csv" if k == 1 else f"{stem}-{k}.csv" for k in count(1))
+    return next(folder / name for name in names if not (folder / name).exists())
+
+
+def write_manifest_of(table: Path, manifest: Row) -> None:
+    """The manifest of a table that belongs to no run, beside it.
+
+    Raises:
+        RunError: if it cannot be written.
+    """
+    write_text(table.with_suffix(".json"), json.dumps(manifest, indent=2) + "\n")
+
+
+def append_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Add rows to a CSV, with a header where it is new; half a row at its end is cut off first.
+
+    The columns are the file's. Where it lacks some (a file of an earlier version), it is written anew with the columns
+    of both; where the rows lack some, they stay empty.
+
+    Raises:
+        RunError: if they cannot be written; the file is then as it was, without the half row.
+    """
+    if not rows:
+        return
+    with faults_as(RunError, path):
+        table = _whole_lines(path)
+    there = next(_records(path, table), [])
+    columns = _columns([dict.fromkeys(there), *rows])
+    if there and columns != there:
+        write_rows(path, [*read_rows(path), *rows])
+        return
+    lines = "".join(_csv_lines(columns, rows, header=not there))
+    with faults_as(RunError, path):
+        _append(path, len(table.encode()), lines.encode())
+
+
+def _append(path: Path, length: int, data: bytes) -> None:
+    """Cut the file to ``length``, then add ``data`` or nothing of it."""
+    fresh = not path.exists()
+    with path.open("ab", buffering=0) as file:
+        try:
+            if os.fstat(file.fileno()).st_size > length:
+                file.truncate(length)
+            while data:
+                data = data[file.write(data) :]
+            os.fsync(file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                file.truncate(length)
+            if fresh:
+                path.unlink(missing_ok=True)
+            raise
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Write a CSV whole, with every column that one of the rows has.
+
+    Raises:
+        RunError: if it cannot be written; what was there before stays.
+    """
+    write_text(path, "".join(_csv_lines(_columns(rows), rows, header=True)) if rows else "")
+
+
+def _columns(rows: Iterable[Row]) -> list[str]:
+    return list(dict.fromkeys(column for row in rows for column in row))
+
+
+def _csv_lines(columns: Sequence[str], rows: Sequence[Row], *, header: bool) -> Iterator[str]:
+    """One line a row, also where a value has several, so that a row that was cut off can be told."""
+    for row in [dict(zip(columns, columns, strict=True)), *rows] if header else rows:
+        buffer = StringIO()
+        values = [row.get(column, "") for column in columns]
+        csv.writer(buffer).writerow([" ".join(one.splitlines()) if isinstance(one, str) else one for one in values])
+        yield buffer.getvalue()
+
+
+def whole_rows(path: Path) -> str:
+    """A CSV's text without the half row that a killed process may have left at its end; empty where there is no file.
+
+    Raises:
+        RunError: if it cannot be read.
+    """
+    try:
+        return _whole_lines(path)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def _whole_lines(path: Path) -> str:
+    """A last row without its line break, or with fewer fields than the header, was cut off."""
+    if not path.exists():
+        return ""
+    with path.open("rb") as file:
+        data = file.read(os.fstat(file.fileno()).st_size)
+    try:
+        text = data[: data.rfind(b"\n") + 1].decode()
+    except UnicodeDecodeError as error:
+        raise RunError(f"{path}: cannot be read as a table ({error})") from None
+    header, last = text.partition("\n")[0], text[:-1].rpartition("\n")[2]
+    quoted = '"' in header or '"' in last
+    return text if quoted or last.count(",") >= header.count(",") else text[: -len(last) - 1]
+
+
+def _records(path: Path, text: str) -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(StringIO(text, newline=""))
+    except csv.Error as error:
+        raise RunError(f"{path}: cannot be read as a table ({error})") from None
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV as text; none where there is no file. Half a row at its end is left out.
+
+    Raises:
+        RunError: if it cannot be read, or has a row that does not fit its header.
+    """
+    records = [record for record in _records(path, whole_rows(path)) if record]
+    for number, record in enumerate(records, 1):
+        if len(record) != len(records[0]):
+            have = f"row {number} has {len(record)} fields, and the header {len(records[0])}"
+            raise RunError(f"{path}: {have}; mend or remove that row")
+    return [dict(zip(records[0], record, strict=True)) for record in records[1:]]
+
+
+def replace_rows(path: Path, rows: Sequence[Row], key: Sequence[str]) -> None:
+    """Add rows to a CSV; rows already there with the same ``key`` columns give way.
+
+    Raises:
+        RunError: if they cannot be written; what was there before stays.
+    """
+    fresh = {tuple(str(row[column]) for column in key) for row in rows}
+    kept = [row for row in read_rows(path) if tuple(row.get(column) for column in key) not in fresh]
+    write_rows(path, [*kept, *rows])

@@ -1,0 +1,123 @@
+"""The tables of several runs as one frame, each row labelled with its run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+
+import pandas as pd
+
+from kattn_cli.runs.csv_rows import whole_rows
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.attack_names import DEFAULTS, IDENTITY, named
+from kattn_cli.tables.corruption_errors import errors_by_type, measured_together
+from kattn_cli.tables.statistics import mean_interval
+
+KEPT = "kept"
+"""What the column ``checkpoint`` says of weights that were kept along the way and not chosen."""
+
+
+def shared_folder(labels: Iterable[str]) -> str:
+    """``quickstart/`` where every label begins with it, else nothing."""
+    folders = {label.partition(" ")[0].rpartition("/")[0] for label in labels}
+    return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
+
+
+def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
+    """All rows of ``table`` (``metrics.csv``, say) with ``label``, ``mechanism``, ``run_seed`` and ``folder`` columns.
+
+    Labels lose the folder that all of them share. Of several runs with one label and seed, the newest counts.
+    """
+    newest = {(run.label, run.seed): run for run in sorted(runs, key=lambda run: str(run.manifest["start"]))}
+    parts = []
+    folder = shared_folder(label for label, _ in newest)
+    for (label, seed), run in newest.items():
+        path = run.folder / table
+        if text := whole_rows(path).strip():
+            rows = pd.read_csv(StringIO(text))
+            if rows.empty:
+                continue
+            mechanism = run.manifest.get("mechanism", label)
+            of_run = {"mechanism": mechanism, "run_seed": seed, "folder": str(run.folder)}
+            parts.append(rows.assign(label=label.removeprefix(folder), **of_run))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+
+
+def attack_frame(runs: Iterable[Run]) -> pd.DataFrame:
+    """The rows of ``attacks.csv``, one for each label, seed and measurement: that of the most images, then the last.
+
+    So a quick look with ``--limit`` never mixes with the whole test set. ``name`` is what the measurement is called.
+    """
+    table = frame(runs, "attacks.csv")
+    if table.empty:
+        return table
+    for column, value in DEFAULTS.items():
+        table[column] = table[column].where(table[column].notna(), value) if column in table else value
+    by_images = table.sort_values("images", kind="stable")
+    newest = by_images.drop_duplicates(["label", "run_seed", *IDENTITY], keep="last")
+    return named(newest.sort_index())
+
+
+def chosen_weights(table: pd.DataFrame) -> pd.DataFrame:
+    """Each run's rows of one moment of its training.
+
+    Where there is a ``checkpoint``, of the chosen weights, which is all but ``kept``; else of the last ``epoch``; all
+    rows of tables (or runs) that have neither.
+    """
+    if "checkpoint" in table:
+        return table[table["checkpoint"] != KEPT]
+    if "epoch" not in table:
+        return table
+    epochs = table["epoch"].fillna(-1)
+    return table[epochs == epochs.groupby([table["label"], table["run_seed"]]).transform("max")]
+
+
+def shared_epochs(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of epochs that all seeds of a label have, so that no mean along epochs changes its seeds."""
+    if "epoch" not in table:
+        return table.iloc[:0]
+    seeds = table.groupby("label")["run_seed"].transform("nunique")
+    return table[table.groupby(["label", "epoch"])["run_seed"].transform("nunique") == seeds]
+
+
+def seeds_caption(data: pd.DataFrame) -> str:
+    """``softmax: seeds 0, 1, 2; rpc: seeds 0, 1, 2``, or the seeds once where all labels share them."""
+    seeds = {
+        str(label): ", ".join(map(str, sorted(part["run_seed"].unique()))) for label, part in data.groupby("label")
+    }
+    if len(set(seeds.values())) == 1:
+        return f"{', '.join(seeds)}; seeds {next(iter(seeds.values()))}"
+    return "; ".join(f"{label}: seeds {which}" for label, which in seeds.items())
+
+
+def over_seeds(data: pd.DataFrame, by: Sequence[str], column: str) -> pd.DataFrame:
+    """Mean of ``column`` over seeds for each group, with ``low`` and ``high`` of its 95 % Student-t interval.
+
+    A single seed has no such interval: ``low`` and ``high`` are then the row's own where it has them
+    (``top1_low``), else the value.
+    """
+    rows = []
+    for key, part in data.groupby(list(by), sort=True):
+        mean, half = mean_interval(part[column].tolist())
+        low, high = mean - half, mean + half
+        if len(part) == 1:
+            low, high = (float(part.get(f"{column}_{side}", part[column]).iloc[0]) for side in ("low", "high"))
+        rows.append({**dict(zip(by, key, strict=True)), "mean": mean, "low": low, "high": high, "seeds": len(part)})
+    return pd.DataFrame(rows)
+
+
+def clean_rows(evaluated: pd.DataFrame) -> pd.DataFrame:
+    """Of rows of ``eval.csv``, those of the test set without corruption."""
+    uncorrupted = evaluated["severity"] == 0 if "severity" in evaluated else True
+    return evaluated[(evaluated["split"] == "test") & uncorrupted]
+
+
+def errors_of_runs(evaluated: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, pd.Series]]:
+    """Each run's rows of ``eval.csv`` that were measured together under corruption, and its error of each type in %.
+
+    Runs of which no type was measured at all severities are left out.
+    """
+    for _, part in evaluated.groupby(["label", "run_seed"], sort=False) if len(evaluated) else ():
+        together = measured_together(part)
+        if len(together) and len(errors := errors_by_type(together)):
+            yield together, errors

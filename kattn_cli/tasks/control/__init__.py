@@ -1,0 +1,1 @@
+"""Offline reinforcement learning: actions from recorded trajectories."""

@@ -1,0 +1,182 @@
+"""Episodes in the environment that a run's trajectories come from, one for each target return and number."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import torch
+from rich.progress import Progress, TaskID
+
+from kattn_cli.console import console, progress_bar
+from kattn_cli.data import TrajectoryData
+from kattn_cli.device import device_name
+from kattn_cli.environments.names import normalised_score, target_returns
+from kattn_cli.environments.parallel import make_environments
+from kattn_cli.errors import RunError
+from kattn_cli.experiment.loading import OpenRun, open_run, reads
+from kattn_cli.runs.csv_rows import append_rows, read_rows, replace_rows
+from kattn_cli.runs.provenance import provenance
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.rollouts import ROLLOUTS_CSV
+from kattn_cli.tasks.control.episodes import Job, Outcome, rollouts
+from kattn_cli.training.checkpoint import weights_path
+from kattn_cli.training.fingerprint import fingerprint
+
+KEY = ("environment", "target_return", "episode", "seed", "checkpoint", "weights")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs share.
+
+    ``target_returns``: by default Decision Transformer's of the environment, or else the best return of the data.
+    ``at_once``: environments side by side; ``workers``: each in a process of its own; ``again``: run anew what was run
+    before.
+    """
+
+    device: torch.device
+    checkpoint: str = "best"
+    target_returns: Sequence[float] = ()
+    episodes: int = 10
+    seed: int = 0
+    at_once: int = 20
+    workers: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run and the rows of its episodes that were asked for."""
+
+    run: Run
+    rows: Sequence[Mapping[str, Any]]
+
+
+def measure_rollouts(runs: Sequence[Run], settings: Settings) -> list[Measured]:
+    """Run the episodes of each run; rows go to each run's ``rollouts.csv`` as episodes end.
+
+    What was run before with the same weights, targets and seed is taken from there.
+
+    Raises:
+        RunError: if a run reads no trajectories, or its data are not of its environment.
+        KattnError: if gymnasium is not installed, or has no such environment.
+    """
+    done = []
+    with progress_bar("episode") as bar:
+        for run in runs:
+            record = provenance(device_name(settings.device))
+            subject = _Subject(run, settings)
+            fresh = subject.missing()
+            if fresh:
+                try:
+                    subject.measure(fresh, bar)
+                finally:
+                    run.add_measurement(record)
+            done.append(Measured(run, subject.rows()))
+    return done
+
+
+class _Subject:
+    """A Decision Transformer and its environment, under measurement."""
+
+    def __init__(self, run: Run, settings: Settings) -> None:
+        self.run, self.settings = run, settings
+        self.opened: OpenRun = open_run(run, settings.device, settings.checkpoint)
+        data = self.opened.data
+        if not isinstance(data, TrajectoryData):
+            raise RunError(f"{run.folder}: {reads(data)}; rollouts and --target-return are for runs on trajectories")
+        self.data = data
+        targets = settings.target_returns or target_returns(data.environment) or (data.best_return,)
+        self.jobs = [Job(*one) for one in product(dict.fromkeys(map(float, targets)), range(settings.episodes))]
+        self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
+        self.path = run.folder / ROLLOUTS_CSV
+
+    def identity(self, job: Job) -> dict[str, Any]:
+        """What makes a row another."""
+        return {
+            "environment": self.data.environment,
+            "target_return": job.target_return,
+            "episode": job.episode,
+            "seed": self.settings.seed,
+            "checkpoint": self.opened.checkpoint,
+            "weights": self.weights,
+        }
+
+    def rows(self) -> list[dict[str, str]]:
+        """Those of the episodes that were asked for, by target and number."""
+        known = {tuple(row.get(column, "") for column in KEY): row for row in read_rows(self.path)}
+        return [known[key] for job in self.jobs if (key := self._key(job)) in known]
+
+    def missing(self) -> list[Job]:
+        """The episodes that are left to run."""
+        if self.settings.again:
+            return self.jobs
+        known = {tuple(row[column] for column in KEY) for row in self.rows()}
+        return [job for job in self.jobs if self._key(job) not in known]
+
+    def measure(self, jobs: Sequence[Job], bar: Progress) -> None:
+        """Run these episodes, in float64; see :func:`~kattn_cli.tasks.control.episodes.rollouts`."""
+        task = bar.add_task(f"{self.run.label}/{self.run.seed}", total=len(jobs), count=f"0/{len(jobs)}", note="")
+        count = min(self.settings.at_once, len(jobs))
+        with closing(make_environments(self.data.environment, count, workers=self.settings.workers)) as environments:
+            self._require_same_sizes(environments)
+            speed = _Speed(bar, task)
+            for number, outcome in enumerate(self._outcomes(environments, jobs, speed), 1):
+                self._write(outcome)
+                bar.update(task, completed=number, count=f"{number}/{len(jobs)}")
+        longest = max(int(row["length"]) for row in self.rows())
+        if longest > self.data.longest:
+            console.print(
+                f"{self.run.folder}: an episode came to {longest:,} steps, and the longest of its data has "
+                f"{self.data.longest:,}; steps beyond share the code of the last",
+                markup=False,
+            )
+
+    def _outcomes(self, environments: Any, jobs: Sequence[Job], speed: _Speed) -> Iterator[Outcome]:
+        model: Any = self.opened.model.double()
+        context, seed = self.data.context, self.settings.seed
+        return rollouts(model, environments, jobs, context=context, seed=seed, on_step=speed)
+
+    def _write(self, outcome: Outcome) -> None:
+        score = normalised_score(self.data.environment, outcome.return_)
+        row = {
+            **self.identity(outcome.job),
+            "return": outcome.return_,
+            "normalised_score": "" if score is None else score,
+            "length": outcome.length,
+            "seconds": round(outcome.seconds, 3),
+        }
+        if self.settings.again:
+            replace_rows(self.path, [row], KEY)
+        else:
+            append_rows(self.path, [row])
+
+    def _key(self, job: Job) -> tuple[str, ...]:
+        return tuple(str(value) for value in self.identity(job).values())
+
+    def _require_same_sizes(self, environments: Any) -> None:
+        have = (environments.single_observation_space.shape[0], environments.single_action_space.shape[0])
+        wanted = (self.data.states, self.data.actions)
+        if have != wanted:
+            raise RunError(
+                f"{self.run.folder}: its data have states of {wanted[0]} and actions of {wanted[1]} numbers, and "
+                f"{self.data.environment} {have[0]} and {have[1]}; give data.environment"
+            )
+
+
+class _Speed:
+    """Tells a progress bar how many steps a second all environments make together."""
+
+    def __init__(self, bar: Progress, task: TaskID) -> None:
+        self.bar, self.task = bar, task
+        self.steps, self.started = 0, time.perf_counter()
+
+    def __call__(self, running: int) -> None:
+        self.steps += running
+        rate = self.steps / (time.perf_counter() - self.started)
+        self.bar.update(self.task, note=f"{self.steps:,} steps, {rate:,.0f} steps/s")

@@ -1,0 +1,160 @@
+"""``kattn eval``: accuracy, loss and calibration, of clean images, of corrupted ones, and of other folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import torch
+from rich.progress import Progress
+
+from kattn_cli.console import progress_bar
+from kattn_cli.data import ImageData, LoadedData, SplitName, TrajectoryData
+from kattn_cli.device import device_name
+from kattn_cli.experiment.experts import note_evaluation
+from kattn_cli.experiment.loading import OpenImageRun, OpenRun, as_image_run, open_run
+from kattn_cli.recipe.schema import Recipe
+from kattn_cli.runs.csv_rows import replace_rows
+from kattn_cli.runs.provenance import provenance
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.statistics import wilson_interval
+from kattn_cli.training.checkpoint import weights_path
+from kattn_cli.training.evaluate import Evaluation, Outputs, outputs_on
+from kattn_cli.training.fingerprint import fingerprint
+
+EVAL_CSV = "eval.csv"
+CLEAN_KEY = ("split", "severity", "images", "checkpoint")
+"""Of the columns that files of an earlier version have, too, so that their clean rows give way."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs share; ``limit``: only the first so many images of the split."""
+
+    device: torch.device
+    checkpoint: str = "best"
+    split: SplitName = "test"
+    limit: int | None = None
+
+
+class Subject:
+    """A run under evaluation: its model, its images, and what it says of them clean."""
+
+    def __init__(self, run: Run, settings: Settings) -> None:
+        self.opened: OpenRun = open_run(run, settings.device, settings.checkpoint)
+        self.run = run
+        self.settings = settings
+        self.split: Any = self.opened.data.splits[settings.split].first(settings.limit).to(settings.device)
+        self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
+
+    def images(self, for_: str) -> OpenImageRun:
+        """The run, if it classifies images, which ``for_`` needs.
+
+        Raises:
+            RunError: if it reads anything else.
+        """
+        return as_image_run(self.opened, for_)
+
+    @cached_property
+    def clean(self) -> Outputs:
+        """What the model says of the split as it is."""
+        return outputs_on(self.opened.model, self.split)
+
+    @cached_property
+    def clean_row(self) -> dict[str, Any]:
+        """The row of the clean images."""
+        return self.row(self.clean.measures())
+
+    @property
+    def split_name(self) -> str:
+        """What the split is called in tables: that which the best epoch was chosen by may be the test set."""
+        chosen_on = self.opened.data.chosen_on
+        return chosen_on if self.settings.split == "validation" else self.settings.split
+
+    def row(self, measured: Evaluation, classes: int | None = None, **columns: Any) -> dict[str, Any]:
+        """One row of ``eval.csv``; ``classes``: among how many classes the model had to choose, by default all."""
+        data = self.opened.data
+        assert not isinstance(data, TrajectoryData)
+        low, high = wilson_interval(measured.top1 / 100 * measured.images, measured.images)
+        where = {"split": self.split_name, "corruption": "", "severity": 0, "parameters": "", "seed": ""}
+        return {
+            **where,
+            "images": measured.images,
+            "classes": classes or data.classes,
+            "top1": measured.top1,
+            "top1_low": 100 * low,
+            "top1_high": 100 * high,
+            "top5": measured.top5,
+            "loss": measured.loss,
+            "ece": measured.ece,
+            "aupr": "",
+            "aupr_chance": "",
+            "checkpoint": self.opened.checkpoint,
+            "weights": self.weights,
+            "textures": "",
+            "path": "",
+            **columns,
+        }
+
+    def write(self, row: dict[str, Any], key: Sequence[str]) -> None:
+        """Put a row into the run's ``eval.csv`` in place of those of the same ``key``."""
+        replace_rows(self.run.folder / EVAL_CSV, [row], key)
+
+
+Step = Callable[[], str]
+"""Measures and writes one row, and returns what to say of it."""
+
+
+class Part(Protocol):
+    """Something to measure of a run besides its clean images."""
+
+    def steps(self, subject: Subject) -> list[Step]:
+        """What is left to do."""
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A run after evaluation; ``clean``: the row of its clean images; ``experts``: what is to be said of their load."""
+
+    run: Run
+    recipe: Recipe
+    data: LoadedData
+    clean: dict[str, Any]
+    experts: str = ""
+
+    @property
+    def image_data(self) -> ImageData:
+        """Of a run that classifies images."""
+        assert isinstance(self.data, ImageData)
+        return self.data
+
+
+def evaluate_runs(runs: Sequence[Run], settings: Settings, parts: Sequence[Part] = ()) -> list[Evaluated]:
+    """Evaluate each run; rows go to each run's ``eval.csv`` as they are measured."""
+    done = []
+    with progress_bar("row" if parts else "run") as bar:
+        task = None if parts else bar.add_task("eval", total=len(runs), count="", note="")
+        for number, run in enumerate(runs, 1):
+            record = provenance(device_name(settings.device))
+            subject = Subject(run, settings)
+            try:
+                subject.write(subject.clean_row, CLEAN_KEY)
+                experts = note_evaluation(run, subject.opened.model, subject.split_name, subject.opened.checkpoint)
+                done.append(Evaluated(run, subject.opened.recipe, subject.opened.data, subject.clean_row, experts))
+                if task is None:
+                    _work_off(bar, f"{run.label}/{run.seed}", [step for part in parts for step in part.steps(subject)])
+                else:
+                    bar.update(task, completed=number, count=f"{number}/{len(runs)}", note=run.label)
+            finally:
+                run.add_measurement(record)
+    return done
+
+
+def _work_off(bar: Progress, what: str, steps: Sequence[Step]) -> None:
+    if not steps:
+        return
+    task = bar.add_task(what, total=len(steps), count="", note="")
+    for number, step in enumerate(steps, 1):
+        bar.update(task, completed=number, count=f"{number}/{len(steps)}", note=step())

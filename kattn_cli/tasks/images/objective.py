@@ -1,0 +1,53 @@
+"""One of several classes for each image or sequence: cross-entropy, chosen by top-1 accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from kattn_cli.models import AttentionModel
+from kattn_cli.training.evaluate import Batched, Evaluation, evaluate, topk_correct
+from kattn_cli.training.objective import Objective
+
+
+class Classification(Objective):
+    """Logits ``(…, classes)``; targets ``(…)`` int64, or where images are mixed, shares ``(…, classes)``.
+
+    Of mixed images the class with the greatest share counts as right.
+    """
+
+    chosen_by = "top1"
+    kept = 2
+
+    def loss(self, outputs: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
+        """See :class:`Objective`; shares are not smoothed again."""
+        mixed = targets.is_floating_point()
+        logits = outputs.flatten(0, -2)
+        told = targets if mixed else targets.flatten()
+        return F.cross_entropy(logits, told, label_smoothing=0.0 if mixed else label_smoothing)
+
+    def told(self, targets: Tensor) -> Tensor:
+        """See :class:`Objective`."""
+        return torch.full((), _hard(targets).numel(), dtype=torch.float64, device=targets.device)
+
+    def sums(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """Right at the first place, and among the first five."""
+        logits, hard = outputs.flatten(0, -2), _hard(targets)
+        return torch.stack([topk_correct(logits, hard, k).double().sum() for k in (1, 5)])
+
+    def measures(self, sums: Sequence[float], told: float) -> dict[str, float]:
+        """``top1`` and ``top5``, in per cent."""
+        return {name: 100 * right / told for name, right in zip(("top1", "top5"), sums, strict=True)}
+
+    def evaluate(
+        self, model: AttentionModel, split: Batched, gather: Callable[[Tensor], Tensor] | None = None
+    ) -> Evaluation:
+        """See :func:`~kattn_cli.training.evaluate.evaluate`."""
+        return evaluate(model, split, gather=gather)
+
+
+def _hard(targets: Tensor) -> Tensor:
+    return targets.argmax(-1) if targets.is_floating_point() else targets.flatten()

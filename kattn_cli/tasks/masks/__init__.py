@@ -1,0 +1,1 @@
+"""Segmentation: images with a class for every pixel."""

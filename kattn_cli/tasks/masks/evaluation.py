@@ -1,0 +1,105 @@
+"""``kattn eval`` of runs that give every pixel a class: clean, and under corruption, by sliding windows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from kattn_cli.console import progress_bar
+from kattn_cli.data import SegmentationData
+from kattn_cli.device import device_name
+from kattn_cli.runs.csv_rows import replace_rows
+from kattn_cli.runs.provenance import provenance
+from kattn_cli.runs.run import Run
+from kattn_cli.tasks.images.corruptions import Corruptions
+from kattn_cli.tasks.images.evaluation import Settings, Subject
+from kattn_cli.tasks.masks.corrupted import CorruptedMasks
+from kattn_cli.tasks.masks.evaluate import BatchedMasks, Segmented, evaluate_masks
+from kattn_cli.tasks.masks.overlaps import class_accuracies, class_ious
+
+SEGMENTATION_CSV = "segmentation.csv"
+CLASSES_CSV = "segmentation_classes.csv"
+KEY = ("split", "corruption", "severity", "parameters", "seed", "images", "checkpoint")
+CLASS_KEY = (*KEY, "class")
+Row = dict[str, Any]
+Step = Callable[[], Row]
+
+
+def evaluate_segmenters(runs: Sequence[Run], settings: Settings, corruptions: Corruptions | None = None) -> None:
+    """Evaluate each run; rows go to its ``segmentation.csv`` as they are measured, those of classes beside it.
+
+    What was measured before of the same weights is left out, but for runs of ``corruptions.again``; the clean images
+    are always measured.
+    """
+    with progress_bar("row") as bar:
+        for run in runs:
+            record = provenance(device_name(settings.device))
+            subject = SegmentedRun(run, settings)
+            task = bar.add_task(f"{run.label}/{run.seed}", total=None, count="clean", note="")
+            try:
+                clean = subject.measure(subject.split, {})
+                steps = subject.steps(corruptions, clean) if corruptions else []
+                bar.update(task, total=1 + len(steps), completed=1, count=f"1/{1 + len(steps)}", note=_told(clean))
+                for number, step in enumerate(steps, 2):
+                    bar.update(task, completed=number, count=f"{number}/{1 + len(steps)}", note=_told(step()))
+            finally:
+                run.add_measurement(record)
+
+
+class SegmentedRun(Subject):
+    """A run that gives every pixel a class, under evaluation."""
+
+    @property
+    def data(self) -> SegmentationData:
+        """What it reads."""
+        assert isinstance(self.opened.data, SegmentationData)
+        return self.opened.data
+
+    def steps(self, corruptions: Corruptions, clean: Row) -> list[Step]:
+        """What is left to measure on the images of the row ``clean``; what was measured before is said."""
+        known = corruptions.known(self.run.folder / SEGMENTATION_CSV, clean, self.data.image_size)
+        left = corruptions.left(self.run, known)
+        return [partial(self._measure_corrupted, corruptions, name, severity) for name, severity in left]
+
+    def measure(self, images: BatchedMasks, columns: Mapping[str, Any]) -> Row:
+        """Measure, write the rows and return that of all classes; ``columns``: what the images are, if not clean."""
+        data = self.data
+        found = evaluate_masks(
+            self.opened.model, images, classes=data.classes, window=data.image_size, stride=data.stride
+        )
+        where: Row = {"split": self.split_name, "corruption": "", "severity": 0, "parameters": "", "seed": ""}
+        of_weights = {"checkpoint": self.opened.checkpoint, "weights": self.weights, "textures": ""}
+        where |= {"images": found.images, **of_weights, **columns}
+        row = {**where, "classes": data.classes, **found.measures, "loss": found.loss}
+        replace_rows(self.run.folder / CLASSES_CSV, self._class_rows(found, where), CLASS_KEY)
+        replace_rows(self.run.folder / SEGMENTATION_CSV, [row], KEY)
+        return row
+
+    def _measure_corrupted(self, corruptions: Corruptions, name: str, severity: int) -> Row:
+        size = self.data.image_size
+        corrupted = CorruptedMasks(self.split, name, severity, corruptions.making(size))
+        return self.measure(corrupted, corruptions.columns(name, severity, size))
+
+    def _class_rows(self, found: Segmented, where: Row) -> list[Row]:
+        parts = zip(
+            self.data.class_names,
+            class_ious(found.sums).tolist(),
+            class_accuracies(found.sums).tolist(),
+            found.sums[-1].tolist(),
+            strict=True,
+        )
+        return [
+            {**where, "class": name, "iou": _known(iou), "accuracy": _known(accuracy), "pixels": int(pixels)}
+            for name, iou, accuracy, pixels in parts
+        ]
+
+
+def _told(row: Row) -> str:
+    what = f"{row['corruption']} {row['severity']}: " if row["corruption"] else ""
+    return f"{what}mean IoU {row['mean_iou']:.1f}"
+
+
+def _known(value: float) -> float | str:
+    return "" if math.isnan(value) else value

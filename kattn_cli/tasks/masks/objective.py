@@ -1,0 +1,55 @@
+"""A class for every pixel: cross-entropy, chosen by mean IoU over whole images."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch.nn.functional as F
+from torch import Tensor
+
+from kattn_cli.data.segmentation import IGNORED
+from kattn_cli.models import AttentionModel
+from kattn_cli.tasks.masks.evaluate import BatchedMasks, Segmented, evaluate_masks
+from kattn_cli.tasks.masks.overlaps import PARTS, overlaps, segmentation_measures
+from kattn_cli.training.objective import Objective
+
+
+class Segmentation(Objective):
+    """Logits ``(B, classes, H, W)``; targets ``(B, H, W)`` int64, where pixels of ``IGNORED`` have no say.
+
+    Args:
+        classes: how many there are.
+        window: of the model, in pixels, which slides over whole images by ``stride``.
+        stride: at most ``window``.
+    """
+
+    chosen_by = "mean_iou"
+
+    def __init__(self, classes: int, window: int, stride: int) -> None:
+        self.classes, self.window, self.stride = classes, window, stride
+        self.kept = PARTS * classes
+
+    def loss(self, outputs: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
+        """See :class:`Objective`; 0 where no pixel is labelled."""
+        total = F.cross_entropy(
+            outputs.float(), targets, ignore_index=IGNORED, label_smoothing=label_smoothing, reduction="sum"
+        )
+        return total / self.told(targets).clamp(min=1).to(total.dtype)
+
+    def told(self, targets: Tensor) -> Tensor:
+        """Labelled pixels."""
+        return (targets != IGNORED).sum().double()
+
+    def sums(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The overlaps of each class, see :func:`~kattn_cli.tasks.masks.overlaps.overlaps`."""
+        return overlaps(outputs.argmax(1), targets, self.classes).flatten().double()
+
+    def measures(self, sums: Sequence[float], told: float) -> dict[str, float]:
+        """``pixel_accuracy``, ``mean_accuracy`` and ``mean_iou``, in per cent; in training of the crops."""
+        return segmentation_measures(sums)
+
+    def evaluate(
+        self, model: AttentionModel, split: BatchedMasks, gather: Callable[[Tensor], Tensor] | None = None
+    ) -> Segmented:
+        """See :func:`~kattn_cli.tasks.masks.evaluate.evaluate_masks`."""
+        return evaluate_masks(model, split, classes=self.classes, window=self.window, stride=self.stride, gather=gather)

@@ -1,0 +1,223 @@
+"""How well language models predict texts: their own splits, clean and with words swapped, and other corpora."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kattn_cli.console import console, progress_bar
+from kattn_cli.data import SplitName, TextData, data_set
+from kattn_cli.data.corpora import EncodedText, TextCorpus, encode_source, encode_texts
+from kattn_cli.data.corpora.source import source_at
+from kattn_cli.data.word_swap import swap_words_in
+from kattn_cli.device import device_name
+from kattn_cli.errors import DataError, RunError
+from kattn_cli.experiment.experts import note_evaluation
+from kattn_cli.experiment.loading import OpenRun, open_run, reads
+from kattn_cli.runs.csv_rows import read_rows, replace_rows
+from kattn_cli.runs.provenance import provenance
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.sequence_values import PERPLEXITY_CSV
+from kattn_cli.tasks.text.windows import Surprise, surprise
+from kattn_cli.training.checkpoint import weights_path
+from kattn_cli.training.fingerprint import fingerprint
+
+KEY = ("corpus", "split", "swap_share", "swap_seed", "window", "stride", "asked", "checkpoint", "weights")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all runs and texts share.
+
+    ``window`` is the model's context by default, ``stride`` by how many tokens it moves on; ``limit``: only the first
+    so many tokens; ``again``: measure anew what was measured before.
+    """
+
+    device: torch.device
+    checkpoint: str = "best"
+    window: int | None = None
+    stride: int = 1
+    limit: int | None = None
+    again: bool = False
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text to predict: a split of the run's corpus, or another corpus at ``path``.
+
+    ``swap_share`` of the words of a split are swapped, drawn from ``swap_seed``.
+    """
+
+    corpus: str = ""
+    split: SplitName = "test"
+    path: Path | None = None
+    swap_share: float = 0.0
+    swap_seed: int = 0
+
+    def name(self) -> str:
+        """Such as ``test``, ``test, 5 % of words swapped`` or ``ptb``."""
+        swapped = f", {100 * self.swap_share:g} % of words swapped" if self.swap_share else ""
+        return f"{self.corpus or self.split}{swapped}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run, a text, and the row that says how well it was predicted."""
+
+    run: Run
+    text: Text
+    row: Mapping[str, Any] = field(repr=False)
+
+    def number(self, column: str) -> float:
+        """A column of the row; not a number where it is empty."""
+        value = self.row[column]
+        return float(value) if value not in ("", None) else float("nan")
+
+
+def measure_perplexity(runs: Sequence[Run], texts: Sequence[Text], settings: Settings) -> list[Measured]:
+    """Measure each run on each text; rows go to each run's ``perplexity.csv`` as they are measured.
+
+    What was measured before with the same weights is taken from there.
+
+    Raises:
+        RunError: if a run is no language model, or the window does not suit it.
+        DataError: if a text cannot be read, in one line.
+    """
+    done = []
+    with progress_bar("token") as bar:
+        for run in runs:
+            record = provenance(device_name(settings.device))
+            subject = _Subject(run, settings)
+            fresh = False
+            try:
+                for text in texts:
+                    task = bar.add_task(f"{run.label}/{run.seed} {text.name()}", total=None, count="", note="")
+                    row = subject.known(text)
+                    if row is None:
+                        total, fresh = subject.asked(text), True
+                        bar.update(task, total=total)
+                        row = subject.measure(text, partial(_tell, bar, task, total))
+                        replace_rows(run.folder / PERPLEXITY_CSV, [row], KEY)
+                    bar.remove_task(task)
+                    done.append(Measured(run, text, row))
+            finally:
+                if fresh:
+                    run.add_measurement(record)
+    return done
+
+
+def _tell(bar: Any, task: Any, total: int, asked: int) -> None:
+    bar.update(task, completed=asked, count=f"{asked:,}/{total:,}")
+
+
+class _Subject:
+    """A language model and its corpus, under measurement."""
+
+    def __init__(self, run: Run, settings: Settings) -> None:
+        self.opened: OpenRun = open_run(run, settings.device, settings.checkpoint)
+        if not isinstance(self.opened.data, TextData):
+            raise RunError(
+                f"{run.folder}: {reads(self.opened.data)}; perplexity and --word-swap are of language models"
+            )
+        self.data: TextData = self.opened.data
+        self.settings = settings
+        self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
+        self.window = settings.window or self.data.context
+        if self.window > self.data.context:
+            raise RunError(f"{run.folder}: sees {self.data.context:,} tokens, so --window {self.window:,} is too long")
+        if settings.stride > self.window:
+            raise RunError(f"{run.folder}: --stride {settings.stride:,} is more than the window of {self.window:,}")
+        self._encoded: dict[Text, EncodedText] = {}
+
+    def encoded(self, text: Text) -> EncodedText:
+        """Its tokens."""
+        if text not in self._encoded:
+            try:
+                self._encoded[text] = self._encode(text)
+            except DataError as error:
+                raise DataError(f"--corpus {text.corpus}: {error}" if text.corpus else str(error)) from None
+        return self._encoded[text]
+
+    def _encode(self, text: Text) -> EncodedText:
+        if text.path:
+            return self._encode_other(text.path)
+        if text.swap_share:
+            return encode_texts(swap_words_in(self._words(text), text.swap_share, text.swap_seed), self.data.vocabulary)
+        split = self.data.splits[text.split]
+        unknown = self.data.vocabulary.unknown
+        share = 0.0 if unknown is None else float((split.tokens == unknown).mean())
+        return EncodedText(split.tokens, split.bytes_, share)
+
+    def _encode_other(self, path: Path) -> EncodedText:
+        encoded = encode_source(source_at(str(path)), self.data.vocabulary)
+        if len(encoded.tokens) < 2:
+            raise DataError(f"{path}: is too short; of one token or none there is nothing to predict")
+        return encoded
+
+    def _words(self, text: Text) -> Iterator[str]:
+        corpus = data_set(self.opened.recipe.data)
+        assert isinstance(corpus, TextCorpus)
+        return corpus.text(text.split)
+
+    def asked(self, text: Text) -> int:
+        """How many of its tokens are to be predicted."""
+        there = len(self.encoded(text).tokens) - 1
+        return min(there, self.settings.limit or there)
+
+    def identity(self, text: Text) -> dict[str, Any]:
+        """What makes a row another."""
+        return {
+            "corpus": text.corpus,
+            "split": "" if text.corpus else text.split,
+            "swap_share": text.swap_share,
+            "swap_seed": text.swap_seed if text.swap_share else "",
+            "window": self.window,
+            "stride": self.settings.stride,
+            "asked": self.settings.limit or "all",
+            "checkpoint": self.opened.checkpoint,
+            "weights": self.weights,
+        }
+
+    def known(self, text: Text) -> dict[str, Any] | None:
+        """The row of an earlier measurement; never of another corpus, whose file may be another now."""
+        if self.settings.again or text.path:
+            return None
+        wanted = {key: str(value) for key, value in self.identity(text).items()}
+        rows = read_rows(self.opened.run.folder / PERPLEXITY_CSV)
+        return next((row for row in rows if wanted.items() <= row.items()), None)
+
+    def measure(self, text: Text, progress: Callable[[int], object]) -> dict[str, Any]:
+        """The row of one text."""
+        encoded, asked = self.encoded(text), self.asked(text)
+        started = time.perf_counter()
+        found = surprise(
+            self.opened.model,
+            encoded.tokens[: asked + 1],
+            length=self.window,
+            stride=self.settings.stride,
+            device=self.settings.device,
+            progress=progress,
+        )
+        if line := note_evaluation(self.opened.run, self.opened.model, text.name(), self.opened.checkpoint):
+            console.print(f"{self.opened.run.folder}  {text.name()}  {line}", markup=False)
+        return {**self.identity(text), **_numbers(found, encoded), "seconds": round(time.perf_counter() - started, 2)}
+
+
+def _numbers(found: Surprise, encoded: EncodedText) -> dict[str, Any]:
+    """Of part of a text the bytes are taken to be spread evenly over its tokens."""
+    tokens = len(found.losses)
+    return {
+        "tokens": tokens,
+        "loss": found.loss,
+        "perplexity": found.perplexity,
+        "bits_per_byte": found.bits_per_byte(encoded.bytes_ * tokens / len(encoded.tokens)),
+        "top1": 100 * found.right.double().mean().item(),
+        "top5": 100 * found.among_five.double().mean().item(),
+        "unknown": encoded.unknown,
+    }
