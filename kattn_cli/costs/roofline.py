@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import torch
 
-from kattn_cli.costs.turns import in_turns
+from kattn_cli.costs.timing import in_turns
 
 COPIED = 2**28
 """Bytes of the tensor that is copied to measure bandwidth: more than any cache holds."""

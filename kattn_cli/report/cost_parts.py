@@ -17,7 +17,7 @@ SIGNS = {"at least": "≥", "at most": "≤"}
 
 
 def cost_table_part(kind: str, name: str, stem: str, table: pd.DataFrame, pictures: Sequence[Picture]) -> Part:
-    """Of a table by :func:`~kattn_cli.runs.cost_tables.read_cost_table`.
+    """Of a table by :func:`~kattn_cli.runs.cost_table.read_cost_table`.
 
     Args:
         name: in the heading; ``stem``: of its files.

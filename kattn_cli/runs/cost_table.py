@@ -1,4 +1,4 @@
-"""A table of costs that belongs to no run: filled row by row, with a manifest beside it, and gone on with later."""
+"""A table of measurements that belongs to no run: filled row by row, a manifest beside it, and resumed later."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from kattn_cli.console import console
 from kattn_cli.errors import RunError
@@ -20,9 +20,23 @@ from kattn_cli.runs.csv_rows import append_rows, new_csv, read_rows, replace_row
 from kattn_cli.runs.provenance import now
 from kattn_cli.runs.whole_file import is_alive, start_of
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 Manifest = dict[str, Any]
 PLACES = ("machine", "device")
 """What times may not be mixed over; a table that was begun elsewhere is not gone on with."""
+Kind = Literal["complexity", "models", "decoding", "benchmark", "kernel-pca"]
+"""What a table is of, known by its columns."""
+COLUMNS: dict[Kind, set[str]] = {
+    "models": {
+        "model", "attention", "version", "pass", "n", "milliseconds_per_sample", "peak_mib", "held_mib", "status",
+    },
+    "decoding": {"attention", "context", "milliseconds", "ratio", "state_mib", "peak_mib", "status"},
+    "complexity": {"attention", "pass", "n", "milliseconds", "peak_mib", "status"},
+    "benchmark": {"item", "quantity", "ours", "against", "value", "bound"},
+    "kernel-pca": {"task", "solver", "round", "seconds", "accuracy"},
+}  # fmt: skip
 
 
 class CostTable:
@@ -158,3 +172,28 @@ def _changes(manifest: Manifest, record: Mapping[str, Any]) -> str:
     words = {"commit": "another commit", "versions": "other packages"}
     changed = [word for key, word in words.items() if manifest.get(key) != record.get(key)]
     return f", which were measured with {' and '.join(changed)}" if changed else ""
+
+
+def read_cost_table(path: Path) -> tuple[Kind, pd.DataFrame]:
+    """A table and what it is of, told by its columns.
+
+    Raises:
+        RunError: if it cannot be read, is none of these, or has no row.
+    """
+    import pandas as pd
+
+    try:
+        table = pd.read_csv(path)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise RunError(f"{path}: cannot be read as a table ({error})") from None
+    for kind, columns in COLUMNS.items():
+        if set(table) >= columns:
+            if table.empty:
+                raise RunError(f"{path}: has no rows")
+            return kind, table
+    raise RunError(
+        f"{path}: is no table of kattn complexity, benchmark or kernel-pca; those of a run are read by the run's "
+        "folder or name"
+    )

@@ -19,7 +19,7 @@ from kattn_cli.commands.complexity import report as complexity_report
 from kattn_cli.commands.complexity import row as complexity_row
 from kattn_cli.commands.complexity import run as complexity
 from kattn_cli.commands.complexity.grid import competitors
-from kattn_cli.costs.complexity import Cost
+from kattn_cli.costs.timing import Cost
 from kattn_cli.errors import RecipeError
 from kattn_cli.kernels.choice import version
 

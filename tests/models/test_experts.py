@@ -12,7 +12,7 @@ from reference_vectors import assert_equal
 from torch import Tensor, nn
 
 from kattn_cli.attention.options import build_attention
-from kattn_cli.costs.model_flops import model_flops_of
+from kattn_cli.costs.flops import model_flops_of
 from kattn_cli.models import auxiliary_loss, build_language_model, build_sequence_classifier
 from kattn_cli.models.blocks import Block
 from kattn_cli.models.experts import SparseExperts

@@ -15,7 +15,7 @@ from kattn_cli.console import console
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.page import findings, page
 from kattn_cli.papers.verdicts import verdicts
-from kattn_cli.runs.cost_tables import Kind
+from kattn_cli.runs.cost_table import Kind
 from kattn_cli.runs.run import Run
 from kattn_cli.runs.whole_file import write_text
 

@@ -59,7 +59,7 @@ def audit(
     from kattn_cli.commands.audit.claims import write_page
     from kattn_cli.commands.plot.plot import draw_audit, draw_spectra
     from kattn_cli.console import console
-    from kattn_cli.runs.cost_tables import read_cost_table
+    from kattn_cli.runs.cost_table import read_cost_table
 
     costs = [read_cost_table(path) for path in table or []]
     if where is not None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from kattn_cli.attention.options import build_attention
 from kattn_cli.costs.roofline import Ceilings
-from kattn_cli.costs.turns import Program, Times, in_turns
+from kattn_cli.costs.timing import Program, Times, in_turns
 from kattn_cli.kernels.choice import operators
 from kattn_cli.training.seed import Stream, seed_torch
 

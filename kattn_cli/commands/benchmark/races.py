@@ -23,7 +23,7 @@ from kattn_cli.costs.roofline import (
     together,
     tssa_work,
 )
-from kattn_cli.costs.turns import Program
+from kattn_cli.costs.timing import Program
 from kattn_cli.kernels.causal_tssa_operator import causal_tssa
 from kattn_cli.kernels.primal import cosine_scores, ksvd_objective, ksvd_objective_of
 from kattn_cli.kernels.tssa import tssa_naive

@@ -13,7 +13,7 @@ import torch
 
 from kattn_cli.attention import MECHANISMS, attention_class
 from kattn_cli.attention.options import all_options, check_options
-from kattn_cli.costs.complexity import Pass
+from kattn_cli.costs.timing import Pass
 from kattn_cli.errors import RecipeError
 from kattn_cli.experiment import recipes
 from kattn_cli.kernels.choice import Version

@@ -14,9 +14,9 @@ from kattn_cli.commands.complexity.measured_models import Measured, measured_mod
 from kattn_cli.commands.complexity.model_passes import DecoderStep, Inference, TrainingStep
 from kattn_cli.commands.complexity.model_report import print_models
 from kattn_cli.console import progress_bar
-from kattn_cli.costs.complexity import Cost, OutOfMemory, measure
+from kattn_cli.costs.flops import ModelFlops, model_flops_of
 from kattn_cli.costs.memory import MIB
-from kattn_cli.costs.model_flops import ModelFlops, model_flops_of
+from kattn_cli.costs.timing import Cost, OutOfMemory, measure
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError
 from kattn_cli.kernels.choice import VERSIONS, Version, operators

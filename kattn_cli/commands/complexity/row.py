@@ -14,9 +14,9 @@ from kattn_cli.attention import attention_class
 from kattn_cli.attention.options import build_attention
 from kattn_cli.attention.user_file import told
 from kattn_cli.commands.complexity.grid import Competitor, Setting
-from kattn_cli.costs.complexity import Cost, OutOfMemory, Pass, TooSlow, measure
-from kattn_cli.costs.flops_counted import Count, count_flops, count_without_running
+from kattn_cli.costs.flops import Count, count_flops, count_without_running
 from kattn_cli.costs.memory import bounded_memory
+from kattn_cli.costs.timing import Cost, OutOfMemory, Pass, TooSlow, measure
 from kattn_cli.errors import RecipeError
 from kattn_cli.kernels.choice import operators
 from kattn_cli.training.seed import Stream, seed_torch

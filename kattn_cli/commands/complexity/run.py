@@ -12,8 +12,8 @@ import torch
 from kattn_cli.commands.complexity.grid import Competitor, Grid, Setting
 from kattn_cli.commands.complexity.row import FAILED, OK, Bounds, outcome
 from kattn_cli.console import progress_bar
-from kattn_cli.costs.complexity import Cost, Pass
-from kattn_cli.costs.flops_counted import Count
+from kattn_cli.costs.flops import Count
+from kattn_cli.costs.timing import Cost, Pass
 from kattn_cli.device import device_name
 from kattn_cli.runs.cost_table import CostTable
 from kattn_cli.runs.provenance import provenance

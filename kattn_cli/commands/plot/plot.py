@@ -26,7 +26,7 @@ from kattn_cli.papers.paper_numbers import paper_numbers
 from kattn_cli.papers.paper_sections import as_markdown
 from kattn_cli.papers.printed_tables import print_sections
 from kattn_cli.papers.published import PaperName
-from kattn_cli.runs.cost_tables import Kind, read_cost_table
+from kattn_cli.runs.cost_table import Kind, read_cost_table
 from kattn_cli.runs.run import Run
 from kattn_cli.runs.whole_file import write_text
 from kattn_cli.tables.frames import attack_frame, frame, shared_epochs

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from kattn_cli.costs.model_flops import model_flops_of
+from kattn_cli.costs.flops import model_flops_of
 from kattn_cli.errors import DataError, KattnError
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.loading import build

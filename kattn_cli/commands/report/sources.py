@@ -11,7 +11,7 @@ import pandas as pd
 
 from kattn_cli.errors import RunError
 from kattn_cli.report.groups import FinishedRun
-from kattn_cli.runs.cost_tables import Kind, read_cost_table
+from kattn_cli.runs.cost_table import Kind, read_cost_table
 from kattn_cli.runs.run import MANIFEST, Run, all_runs, find_runs, own_runs
 
 PAGE = "report.md"

@@ -1,8 +1,9 @@
-"""Operations of a forward pass: by a mechanism's formula, by torch's counter, and what the counter does not see."""
+"""Floating-point operations of a forward pass: by formulas, by torch's counter, and what the counter does not see."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,13 +56,7 @@ def count_flops(module: nn.Module, n: int, dim: int) -> Count:
     """
     like = next(module.parameters(), torch.zeros(()))
     x = torch.zeros(1, n, dim, device=like.device, dtype=like.dtype)
-    with (
-        operators("plain"),
-        sdpa_kernel(SDPBackend.MATH),
-        torch.no_grad(),
-        FlopCounterMode(display=False) as counter,
-        _Uncounted() as seen,
-    ):
+    with _counting() as counter, _Uncounted() as seen:
         module(x)
     formula = int(module.flops(n)) if hasattr(module, "flops") else None  # type: ignore[operator]
     parameters = sum(parameter.numel() for parameter in module.parameters())
@@ -99,3 +94,69 @@ class _Uncounted(TorchDispatchMode):
 
 def _is_real(out: object) -> bool:
     return any(isinstance(leaf, Tensor) and leaf.is_floating_point() for leaf in tree_leaves(out))
+
+
+@dataclass(frozen=True)
+class ModelFlops:
+    """Of one sample, a multiplication and an addition counting as two.
+
+    ``matrix_products``: what torch's counter sees, matrix products and convolutions. ``flops``: the same outside the
+    mechanisms, and theirs by ``flops(n)``, which also counts the softmax, sums over tokens and elementwise work.
+    Norms, activations and residual sums outside the mechanisms are counted nowhere. ``formulas``: how many modules
+    were counted by formula; the others, somebody's own without ``flops(n)``, by torch's counter.
+    """
+
+    flops: int
+    matrix_products: int
+    formulas: int
+
+
+def model_flops(model: nn.Module, sample: Tensor) -> ModelFlops:
+    """Count ``model(sample)``, for a batch of one on the device of both; on the meta device nothing is computed.
+
+    A custom operator counts 0, so the plain version of each operator is counted, and of attention the unfused one.
+    """
+    with _tokens_seen(model) as seen, _counting() as counter:
+        model.eval()(sample)
+    counts = counter.get_flop_counts()
+    total = counter.get_total_flops()
+    counted = sum(sum(counts[f"{type(model).__name__}.{name}"].values()) for name in seen)
+    by_formula = sum(int(module.flops(n)) for module, n in seen.values())
+    return ModelFlops(total - counted + by_formula, total, len(seen))
+
+
+def model_flops_of(build: Callable[[], nn.Module], sample: Callable[[], Tensor]) -> ModelFlops:
+    """As :func:`model_flops`, on the meta device, or where somebody's own mechanism does not run there, on the CPU."""
+    try:
+        with torch.device("meta"):
+            return model_flops(build(), sample())
+    except Exception:
+        return model_flops(build(), sample())
+
+
+@contextmanager
+def _counting() -> Iterator[FlopCounterMode]:
+    """torch's counter over what it can see: a custom operator counts 0, and so does fused attention on some devices."""
+    counter = FlopCounterMode(display=False)
+    with operators("plain"), sdpa_kernel(SDPBackend.MATH), torch.no_grad(), counter:
+        yield counter
+
+
+@contextmanager
+def _tokens_seen(model: nn.Module) -> Iterator[dict[str, tuple[Any, int]]]:
+    """By name the modules that know their ``flops(n)``, with the number of tokens that each received."""
+    seen: dict[str, tuple[Any, int]] = {}
+
+    def note(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:
+        def hook(module: nn.Module, args: tuple[Tensor, ...]) -> None:
+            seen[name] = module, args[0].shape[1]
+
+        return hook
+
+    known = [(name, module) for name, module in model.named_modules() if hasattr(module, "flops")]
+    hooks = [module.register_forward_pre_hook(note(name)) for name, module in known]
+    try:
+        yield seen
+    finally:
+        for hook in hooks:
+            hook.remove()

@@ -1,4 +1,4 @@
-"""Costs: memory that can be counted by hand, and calls that are given up."""
+"""Memory and time that can be counted by hand, calls that are given up, and programs that take timing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from kattn_cli.costs.complexity import REPEATS, OutOfMemory, TooSlow, measure
+from kattn_cli.costs import timing
 from kattn_cli.costs.memory import MIB, peak_memory
+from kattn_cli.costs.timing import REPEATS, OutOfMemory, TooSlow, measure
 from kattn_cli.kernels.softmax import softmax_matrix
 
 CPU = torch.device("cpu")
@@ -66,3 +67,33 @@ def test_out_of_memory_is_told() -> None:
 
     with pytest.raises(OutOfMemory):
         measure(Greedy(), torch.ones(1, 1, 1), "forward", 0.01, limit=2**30)
+
+
+class Clock:
+    """Seconds that pass only when a program says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.calls: list[str] = []
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def program(self, name: str, seconds: float) -> timing.Program:
+        def run() -> None:
+            self.calls.append(name)
+            self.now += seconds
+
+        return run
+
+
+def test_in_turns_by_a_clock_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(timing, "time", clock)
+    programs = {"quick": clock.program("quick", 0.25), "slow": clock.program("slow", 1.0)}
+    told: list[str] = []
+    times = timing.in_turns(programs, torch.device("cpu"), rounds=3, seconds=0.5, on_turn=told.append)
+    assert times == {"quick": [250.0] * 3, "slow": [1000.0] * 3}
+    assert told == ["slow", "quick", "quick", "slow", "slow", "quick"]
+    assert clock.calls.count("slow") == 3 + 3
+    assert clock.calls.count("quick") == 3 + 3 * 2

@@ -1,9 +1,10 @@
-"""What one call of a mechanism costs: time and memory."""
+"""Time of a call, and of several programs in turns, so that what slows a machine for a while slows them all."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +16,9 @@ from kattn_cli.costs.memory import bounded_memory, is_out_of_memory, peak_memory
 from kattn_cli.device import synchronise
 
 Pass = Literal["forward", "forward+backward"]
-PASSES: tuple[Pass, ...] = ("forward", "forward+backward")
+Program = Callable[[], object]
+Times = dict[str, list[float]]
+"""Milliseconds a call of each program, one a round."""
 REPEATS = 3
 """As often a call is timed at least, however long it takes."""
 
@@ -103,3 +106,40 @@ def _call(module: nn.Module, x: Any, what: Pass) -> Callable[[], object]:
         torch.autograd.grad(module(inputs), [inputs, *module.parameters()], cotangent, allow_unused=True)
 
     return forward_backward
+
+
+def in_turns(
+    programs: Mapping[str, Program],
+    device: torch.device,
+    *,
+    rounds: int,
+    seconds: float,
+    on_turn: Callable[[str], None] = lambda name: None,
+) -> Times:
+    """``rounds`` rounds, forwards and backwards, in which each program is called for about ``seconds``.
+
+    Every program is called three times before: for what is compiled or allocated once, and to see how long it takes.
+    """
+    calls = {name: _calls(program, device, seconds) for name, program in programs.items()}
+    times: Times = {name: [] for name in programs}
+    for number in range(rounds):
+        for name in list(programs) if number % 2 else list(programs)[::-1]:
+            on_turn(name)
+            times[name].append(1e3 * _seconds(programs[name], device, calls[name]))
+    return times
+
+
+def _calls(program: Program, device: torch.device, seconds: float) -> int:
+    _seconds(program, device, 1)
+    once = min(_seconds(program, device, 1) for _ in range(2))
+    return max(1, math.ceil(seconds / once))
+
+
+def _seconds(program: Program, device: torch.device, calls: int) -> float:
+    """A call, on average."""
+    synchronise(device)
+    started = time.perf_counter()
+    for _ in range(calls):
+        program()
+    synchronise(device)
+    return (time.perf_counter() - started) / calls
