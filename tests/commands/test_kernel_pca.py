@@ -12,11 +12,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from kattn_cli.audit.kernel_pca_race import SOLVERS
 from kattn_cli.commands.kernel_pca import cli as cli_kernel_pca
-from kattn_cli.commands.kernel_pca import kernel_pca as command
-from kattn_cli.commands.kernel_pca.kernel_pca import DataName, Settings, measure_kernel_pca
+from kattn_cli.commands.kernel_pca import solvers as command
+from kattn_cli.commands.kernel_pca.solvers import DataName, Settings, measure_kernel_pca
 from kattn_cli.errors import KattnError, Stopped
+from kattn_cli.kernel_pca.tuning import SOLVERS
 
 SMALL = Settings(components=4, tolerance=1e-2, rounds=2, points=150, seed=3)
 

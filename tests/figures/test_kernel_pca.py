@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kattn_cli.audit.kernel_pca_race import DUAL, SOLVERS
 from kattn_cli.figures import kernel_pca
 from kattn_cli.figures.kernel_pca import draw_kernel_pca, ratios
+from kattn_cli.kernel_pca.tuning import DUAL, SOLVERS
 
 SECONDS = {"full": [9.0, 12.0, 8.0], "Lanczos": [1.0, 1.0, 1.0], "randomised SVD": [0.5, 1.0, 1.0]}
 SECONDS |= {"randomised SVD, defaults": [3.0, 8.0, 4.0], DUAL: [1.0, 2.0, 4.0]}

@@ -52,7 +52,7 @@ def kernel_pca(
         raise KattnError(f"--tolerance {tolerance}: expected a share above 0 and below 1, such as 1e-2")
     import pandas as pd
 
-    from kattn_cli.commands.kernel_pca.kernel_pca import Settings, measure_kernel_pca
+    from kattn_cli.commands.kernel_pca.solvers import Settings, measure_kernel_pca
     from kattn_cli.console import console
     from kattn_cli.figures.kernel_pca import draw_kernel_pca, ratios
 

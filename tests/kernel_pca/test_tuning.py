@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kattn_cli.audit.kernel_pca import full
-from kattn_cli.audit.kernel_pca_race import DEFAULTS, DUAL, SOLVERS, ladders, timed, tuned
+from kattn_cli.kernel_pca.solvers import full
+from kattn_cli.kernel_pca.tuning import DEFAULTS, DUAL, SOLVERS, ladders, timed, tuned
 
 X = np.random.default_rng(0).normal(size=(200, 30)) / np.arange(1, 31)
 GRAM = X @ X.T

@@ -1,6 +1,6 @@
 """Solvers of kernel PCA with settings that just reach an accuracy, and what a solution costs.
 
-A setting reaches the tolerance when :func:`~kattn_cli.audit.kernel_pca.variance_gap` is at most that, in each of
+A setting reaches the tolerance when :func:`~kattn_cli.kernel_pca.solvers.variance_gap` is at most that, in each of
 several draws. Every iterative solver is tuned in the same way: it has three ladders of settings, each from the cheapest
 to the most exact; of each ladder the first setting that reaches counts, and of the three the fastest. So the
 randomised SVD gets, for each oversampling, its fewest power iterations; Lanczos, for each number of vectors, its
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kattn_cli.audit.kernel_pca import Array, Components, full, kernel_pca_dual, lanczos, randomised, variance_gap
+from kattn_cli.kernel_pca.solvers import Array, Components, full, kernel_pca_dual, lanczos, randomised, variance_gap
 
 Setting = Mapping[str, Any]
 DUAL, DEFAULTS = "dual L-BFGS", "randomised SVD, defaults"

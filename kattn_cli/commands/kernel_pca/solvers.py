@@ -13,10 +13,10 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from threadpoolctl import threadpool_info
 
 from kattn_cli.audit.centring import centred
-from kattn_cli.audit.kernel_pca import Array, full
-from kattn_cli.audit.kernel_pca_race import SOLVERS, Setting, timed, tuned
 from kattn_cli.console import progress_bar
 from kattn_cli.errors import KattnError
+from kattn_cli.kernel_pca.solvers import Array, full
+from kattn_cli.kernel_pca.tuning import SOLVERS, Setting, timed, tuned
 from kattn_cli.runs.csv_rows import append_rows, new_csv, write_manifest_of
 from kattn_cli.runs.provenance import now, provenance
 
@@ -55,7 +55,7 @@ def measure_kernel_pca(
     """Time the solvers in turns, round by round; one CSV for each data set, with a manifest beside it.
 
     Each iterative solver first gets the cheapest setting that reaches the tolerance
-    (:mod:`kattn_cli.audit.kernel_pca_race`), by other draws than those that are timed. Kernel matrices are made and
+    (:mod:`kattn_cli.kernel_pca.tuning`), by other draws than those that are timed. Kernel matrices are made and
     centred beforehand, and cost nothing here.
 
     Raises:

@@ -9,16 +9,8 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
 from kattn_cli.audit.centring import centred
-from kattn_cli.audit.kernel_pca import Array, full
-from kattn_cli.audit.robust_kernel_pca import (
-    Huber,
-    Insensitive,
-    Loss,
-    Order,
-    loss_value,
-    project_rows,
-    robust_kernel_pca,
-)
+from kattn_cli.kernel_pca.robust import Huber, Insensitive, Loss, Order, loss_value, project_rows, robust_kernel_pca
+from kattn_cli.kernel_pca.solvers import Array, full
 
 GRAM = centred(rbf_kernel(load_digits().data[:150] / 16, gamma=0.05))
 LOSSES: list[Loss] = [kind(size, p) for kind, size in ((Huber, 0.2), (Insensitive, 0.2)) for p in ("1", "2", "inf")]

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.audit.kernel_pca import full
-from kattn_cli.audit.kernel_svd import (
+from kattn_cli.kernel_pca.solvers import full
+from kattn_cli.kernel_pca.svd import (
     KernelSvd,
     dual_scores,
     kernel_svd,

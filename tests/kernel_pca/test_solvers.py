@@ -13,7 +13,7 @@ from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import rbf_kernel
 
 from kattn_cli.audit.centring import centred
-from kattn_cli.audit.kernel_pca import (
+from kattn_cli.kernel_pca.solvers import (
     Array,
     Components,
     dual_objective,

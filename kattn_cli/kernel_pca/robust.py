@@ -3,7 +3,7 @@
 Source: Tonin et al., "Extending Kernel PCA through Dualization", ICML 2023. N: points, s: components.
 
 The variance ``½‖E‖²`` of the scores E gives way to an infimal convolution ``L = ½‖·‖² □ Ψ``. The dual is
-``min ½ Tr(HᵀH) + Ψ*(H) − π(H)`` with the π of :mod:`kattn_cli.audit.kernel_pca`, and a step of the DC algorithm is
+``min ½ Tr(HᵀH) + Ψ*(H) − π(H)`` with the π of :mod:`kattn_cli.kernel_pca.solvers`, and a step of the DC algorithm is
 ``H ← prox_{Ψ*}(∇π(H))``, at which the objective never rises. Ψ is a p-norm, or the indicator of a ball, of each
 point's s scores; both prox follow from the projection on a ball, the second by Moreau's identity.
 """
@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from kattn_cli.audit.kernel_pca import Array, inverse_root, root_trace
+from kattn_cli.kernel_pca.solvers import Array, inverse_root, root_trace
 
 Order = Literal["1", "2", "inf"]
 """Of a norm: 1, 2 or infinite."""
