@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from kattn_cli.runs.run import Run
 
 
-class Kind(str, Enum):
-    """What ``kattn list`` can list."""
-
-    attention = "attention"
-    data = "data"
-    models = "models"
-    attacks = "attacks"
-    recipes = "recipes"
-    runs = "runs"
-
-
 class Paper(str, Enum):
     """A paper whose tables ours can be laid beside."""
 

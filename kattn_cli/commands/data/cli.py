@@ -10,7 +10,14 @@ import typer
 
 from kattn_cli.commands.options import QuietOption
 
-data_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, epilog="Example:  kattn data check mnist")
+data_app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Data sets: which there are, whether one is all there, and getting it.",
+    epilog="Example:  kattn data check mnist",
+)
 
 Name = Annotated[str, typer.Argument(help="A data set; kattn data list names them.", show_default=False)]
 Options = Annotated[

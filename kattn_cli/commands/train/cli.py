@@ -1,0 +1,72 @@
+"""``kattn train``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kattn_cli.commands.options import (
+    DeviceOption,
+    QuietOption,
+    RecipesAndOverrides,
+    ResultsOption,
+    SeedOption,
+    references_and_overrides,
+    silence_profiler,
+    start,
+)
+from kattn_cli.errors import KattnError
+
+EXAMPLE = "Example:  kattn train quickstart/rpc train.epochs=5 attention.iterations=6 --seed 0 --seed 1"
+
+
+def train(
+    arguments: RecipesAndOverrides,
+    seed: SeedOption = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the newest unfinished run of the recipe, if there is one.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="With --resume: even if the recipe has changed.")] = False,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Print data, model, steps and memory; train nothing.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Train so many at once, sharing the cores.")] = 1,
+    device: DeviceOption = "auto",
+    results: ResultsOption = Path("results"),
+    quiet: QuietOption = False,
+) -> None:
+    """Train one or several recipes."""
+    references, overrides = references_and_overrides(arguments)
+    if not references:
+        raise KattnError("No recipe was named. For example: kattn train quickstart/rpc train.epochs=5")
+    silence_profiler()
+    if force and not resume:
+        raise KattnError("--force: says to go on even if the recipe has changed, so it goes with --resume")
+    where = start(quiet, device)
+    if dry:
+        from kattn_cli.commands.train.dry_run import dry_run
+
+        if os.environ.get("RANK", "0") == "0":
+            processes = int(os.environ.get("WORLD_SIZE", "1"))
+            dry_run(references, overrides, seed or [], results=results, processes=processes)
+        return
+    from kattn_cli.commands.train.train import train as run_training
+    from kattn_cli.console import console
+
+    runs = run_training(
+        references, overrides, seed or [], results=results, device=where, resume=resume, force=force, jobs=jobs
+    )
+    if console.quiet:
+        return
+    for run in runs:
+        console.print(f"{run.folder}: best {run.best}")
+    elsewhere = "" if results == Path("results") else f" --results {results}"
+    names = _as_arguments(sorted({run.name for run in runs}))
+    images = all(run.reads == "images" for run in runs)
+    console.print(f"Next: kattn {f'attack {names} --pgd --epsilon 4/255' if images else f'eval {names}'}{elsewhere}")
+
+
+def _as_arguments(names: list[str]) -> str:
+    """Return the runs' names, or where there are many their folders, as arguments of a command."""
+    return " ".join(names if len(names) <= 3 else sorted({name.partition("/")[0] for name in names}))
