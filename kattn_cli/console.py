@@ -1,11 +1,17 @@
-"""Where kattn prints: one console, silent under ``--quiet``, and its progress bars."""
+"""Where kattn prints: one console, silent under ``--quiet``, its tables and its progress bars."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
 
 console = Console(highlight=False, soft_wrap=True)
+WIDEST = 1000
+"""Letters in a line of a table beyond which no table goes."""
 
 
 def progress_bar(unit: str) -> Progress:
@@ -19,3 +25,17 @@ def progress_bar(unit: str) -> Progress:
         console=console,
         disable=console.quiet,
     )
+
+
+def print_wide(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table that is never wrapped, however narrow the terminal: cut lines would not be read.
+
+    The first column goes to the left, all others to the right.
+    """
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    table.width = Measurement.get(console, console.options.update(max_width=WIDEST), table).maximum
+    console.print(table, crop=False)

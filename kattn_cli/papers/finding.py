@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kattn_cli.papers.evidence import Evidence
-from kattn_cli.tables.paired import FEW_SEEDS
-from kattn_cli.tables.significance import PairedTests
+from kattn_cli.tables.comparison import FEW_SEEDS, Paired
 from kattn_cli.tables.statistics import mean_interval
 
 
@@ -88,7 +87,7 @@ def judged(
     over, under = low > bound, high < bound
     verdict, p_value = Verdict.cannot_be_told, math.nan
     if len(values) >= FEW_SEEDS:
-        p_value = PairedTests(tuple(value - bound for value in values)).t
+        p_value = Paired(tuple(value - bound for value in values)).t
         if over or under:
             verdict = Verdict.holds if over == (above is not None) else Verdict.does_not_hold
     return Finding(label, mean, low, high, len(values), verdict, beside, p_value, paper_number)

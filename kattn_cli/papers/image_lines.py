@@ -8,7 +8,7 @@ import pandas as pd
 
 from kattn_cli.papers.image_part import ImagePart
 from kattn_cli.papers.paper_rows import baselines_first
-from kattn_cli.papers.paper_sections import as_printed, mean_and_half, signed
+from kattn_cli.papers.paper_sections import as_printed, from_high, signed
 from kattn_cli.tables.frames import shared_folder
 
 KEY = ["row", "metric", "measured"]
@@ -40,7 +40,7 @@ def by_label(part: ImagePart, table: pd.DataFrame) -> tuple[list[str], list[list
         cells = [label.removeprefix(folder)]
         for place in places:
             one = mine.loc[place] if place in mine.index else None
-            cells += ["", ""] if one is None else [mean_and_half(one["mean"], one["high"]), _printed(one["paper"])]
+            cells += ["", ""] if one is None else [from_high(one["mean"], one["high"]), _printed(one["paper"])]
         cells[3:3] = _differences(mine.loc[places[0]]) if places[0] in mine.index else ["", ""]
         rows.append([*cells, str(mine["seeds"].max())])
     return [*columns, "seeds"], rows
@@ -50,7 +50,7 @@ def _differences(one: pd.Series) -> list[str]:
     """Ours and the paper's."""
     ours, theirs = "", _printed(one["paper_difference"])
     if isinstance(one["verdict"], str):
-        ours = f"{signed(mean_and_half(one['difference'], one['difference_high']))} ({one['verdict']})"
+        ours = f"{signed(from_high(one['difference'], one['difference_high']))} ({one['verdict']})"
     return [ours, signed(theirs) if theirs else ""]
 
 

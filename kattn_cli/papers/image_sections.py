@@ -9,9 +9,10 @@ import pandas as pd
 from kattn_cli.papers.image_lines import METRICS, by_label
 from kattn_cli.papers.image_papers import IMAGE_PARTS
 from kattn_cli.papers.image_part import ImagePart
-from kattn_cli.papers.paper_rows import UNTOLD, baselines_first
-from kattn_cli.papers.paper_sections import Section, differing, mean_and_half
+from kattn_cli.papers.paper_rows import baselines_first
+from kattn_cli.papers.paper_sections import Section, differing, from_high
 from kattn_cli.papers.published import NAMES, PaperName
+from kattn_cli.tables.comparison import UNDECIDED
 
 LOWER_IS_BETTER = ("mce", "seconds_per_1k_steps", "memory_gb")
 
@@ -45,12 +46,12 @@ def _sentences(table: pd.DataFrame, part: ImagePart) -> list[str]:
         sign = rows["metric"].isin(LOWER_IS_BETTER).map({True: -1, False: 1})
         claimed = int((sign * rows["paper_difference"] > 0).sum())
         counts = rows["verdict"].value_counts()
-        ours = ", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", UNTOLD))
+        ours = ", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", UNDECIDED))
         base = part.baselines(str(rows["model"].iloc[0]))[0]
         told.append(f"{label} against {base}: in the paper better in {claimed} of {len(rows)} numbers; here {ours}.")
     return told
 
 
 def _cell(one: pd.Series) -> str:
-    ours = mean_and_half(one["mean"], one["high"])
+    ours = from_high(one["mean"], one["high"])
     return ours if math.isnan(one["paper"]) else f"{ours} ({one['paper']:.2f})"

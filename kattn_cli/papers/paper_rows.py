@@ -8,10 +8,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import pandas as pd
 
 from kattn_cli.papers.published import Published
-from kattn_cli.tables.paired import FEW_SEEDS
+from kattn_cli.tables.comparison import FEW_SEEDS, UNDECIDED, Paired
 from kattn_cli.tables.statistics import mean_interval
-
-UNTOLD = "not told apart"
 
 
 def beside_the_paper(
@@ -84,10 +82,9 @@ def _apart(part: pd.DataFrame, base: pd.DataFrame, lower_is_better: bool) -> dic
     gains = (ours - theirs).dropna().groupby("run_seed").mean().tolist()
     if not gains:
         return nothing
-    mean, half = mean_interval(gains)
-    verdict = UNTOLD
-    if len(gains) >= FEW_SEEDS and abs(mean) > half:
-        verdict = "better" if (mean > 0) != lower_is_better else "worse"
+    found = Paired(tuple(gains))
+    mean, half = found.interval
+    verdict = UNDECIDED if found.seeds < FEW_SEEDS else found.verdict(lower_is_better)
     ends = {"difference": mean, "difference_low": mean - half, "difference_high": mean + half}
     return {**ends, "pairs": len(gains), "verdict": verdict}
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import pandas as pd
+
+from kattn_cli.tables.text import markdown_table, mean_and_half
 
 
 @dataclass(frozen=True)
@@ -30,22 +31,14 @@ def as_markdown(sections: Sequence[Section]) -> str:
     for one in sections:
         parts += [f"### {one.title}", ""]
         parts += [*(f"- {note}" for note in one.notes), ""] if one.notes else []
-        numbers = len(one.columns) - one.names
-        parts += [_line(one.columns), _line([*["---"] * one.names, *["---:"] * numbers])]
-        parts += [*map(_line, one.rows), "", *(f"- {sentence}" for sentence in one.sentences), ""]
+        table = markdown_table(one.columns, one.rows, range(one.names))
+        parts += [table, "", *(f"- {sentence}" for sentence in one.sentences), ""]
     return "\n".join(parts)
 
 
-def mean_and_half(mean: float, high: float, digits: int = 1) -> str:
-    """As :func:`with_interval`, of the interval's upper end."""
-    return with_interval(mean, high - mean, digits)
-
-
-def with_interval(mean: float, half: float, digits: int = 1) -> str:
-    """``71.9 ± 0.4``, or ``71.9`` of a single seed, which has no interval; empty where there is no mean."""
-    if math.isnan(mean):
-        return ""
-    return f"{mean:.{digits}f}" if math.isnan(half) else f"{mean:.{digits}f} ± {half:.{digits}f}"
+def from_high(mean: float, high: float, decimals: int = 1) -> str:
+    """Return ``71.9 ± 0.4`` from the upper end of the interval; see :func:`~kattn_cli.tables.text.mean_and_half`."""
+    return mean_and_half(mean, high - mean, decimals)
 
 
 def as_printed(number: float, digits: int) -> str:
@@ -66,7 +59,3 @@ def differing(table: pd.DataFrame) -> list[str]:
         pieces = dict.fromkeys(piece for one in rows["differs"] for piece in one.split("; "))
         told.append(f"`{setting}` is not the paper's setting: {'; '.join(pieces)}.")
     return told
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"

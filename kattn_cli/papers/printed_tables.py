@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kattn_cli.console import console
+from kattn_cli.console import console, print_wide
 from kattn_cli.papers.paper_sections import Section
-from kattn_cli.tables.wide_table import print_wide
 
 
 def print_sections(sections: Sequence[Section]) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from kattn_cli.papers.paper_rows import UNTOLD, baselines_first
-from kattn_cli.papers.paper_sections import Section, as_printed, differing, mean_and_half, signed
+from kattn_cli.papers.paper_rows import baselines_first
+from kattn_cli.papers.paper_sections import Section, as_printed, differing, from_high, signed
 from kattn_cli.papers.published import NAMES, PaperName
 from kattn_cli.papers.sequence_papers import ACCURACIES, PARTS, Part
+from kattn_cli.tables.comparison import UNDECIDED
 from kattn_cli.tables.frames import shared_folder
 
 METRICS = {
@@ -78,11 +79,11 @@ def _row(part: Part, mine: pd.DataFrame) -> dict[str, str]:
     cells = {"seeds": str(mine["seeds"].max())}
     for _, one in mine.iterrows():
         metric, digits = one["metric"], METRICS[one["metric"]][1]
-        cells[_heading(metric, one["share"])] = mean_and_half(one["mean"], one["high"], digits)
+        cells[_heading(metric, one["share"])] = from_high(one["mean"], one["high"], digits)
         if not math.isnan(one["paper"]):
             cells[f"paper {metric}"] = as_printed(one["paper"], digits)
         if metric == part.metrics[0] and isinstance(one.get("verdict"), str):
-            gain = mean_and_half(one["difference"], one["difference_high"], digits)
+            gain = from_high(one["difference"], one["difference_high"], digits)
             cells["difference"] = f"{signed(gain)} ({one['verdict']})"
         if metric == part.metrics[0] and not math.isnan(one["paper_difference"]):
             cells["paper difference"] = signed(as_printed(one["paper_difference"], digits))
@@ -107,7 +108,7 @@ def _sentences(part: Part, table: pd.DataFrame) -> Iterator[str]:
 def _ours(one: pd.Series, unit: str, digits: int) -> str:
     """Our difference with its interval, and what it tells."""
     if not isinstance(one.get("verdict"), str):
-        return f"here nothing was measured of both with one seed, so {UNTOLD}"
+        return f"here nothing was measured of both with one seed, so {UNDECIDED}"
     mean, low, high = (signed(f"{one[key]:.{digits}f}") for key in ("difference", "difference_low", "difference_high"))
     interval = "one seed" if one["pairs"] == 1 else f"95 % interval {low} … {high}, {one['pairs']:.0f} seeds"
     return f"here {mean}{unit} ({interval}), {one['verdict']}"

@@ -7,7 +7,7 @@ import math
 import pandas as pd
 
 from kattn_cli.papers.finding import Verdict
-from kattn_cli.tables.significance import LEVEL, holm
+from kattn_cli.tables.comparison import LEVEL, holm
 
 MIXED = "mixed"
 ROUNDING = 1e-12

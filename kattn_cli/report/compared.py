@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 from kattn_cli.report.groups import Group
+from kattn_cli.tables.comparison import Judged, TestName, judge, paired
 from kattn_cli.tables.frames import attack_frame
-from kattn_cli.tables.numbers import lower_is_better
-from kattn_cli.tables.significance import Judged, TestName, judge, paired_tests
+from kattn_cli.tables.measures import measure_of
 
 BASELINE, KERNEL_BASELINE = "softmax", "symmetric"
 ALL_PAIRS = 5
@@ -38,11 +38,11 @@ def comparisons(group: Group, test: TestName) -> list[Comparison]:
         for quantity in quantities:
             values = group.measured[quantity]
             if label in values and against in values:
-                tests = paired_tests(values[label], values[against])
+                tests = paired(values[label], values[against])
                 if tests.seeds:
                     asked.append((label, against, quantity))
                     family.append(tests)
-    words = judge(family, [lower_is_better(quantity) for *_, quantity in asked], test)
+    words = judge(family, [measure_of(quantity).lower_is_better for *_, quantity in asked], test)
     return [Comparison(*one, judged) for one, judged in zip(asked, words, strict=True)]
 
 
@@ -112,7 +112,7 @@ def as_frame(found: Sequence[Comparison]) -> pd.DataFrame:
     """One row a comparison, nothing rounded."""
     rows = []
     for one in found:
-        tests = one.judged.tests
+        tests = one.judged.paired
         mean, half = tests.interval
         rows.append(
             {
@@ -128,7 +128,7 @@ def as_frame(found: Sequence[Comparison]) -> pd.DataFrame:
                 "p_wilcoxon": tests.wilcoxon,
                 "p_wilcoxon_holm": one.judged.wilcoxon,
                 "least_p_wilcoxon": tests.least_wilcoxon,
-                "verdict": one.judged.word,
+                "verdict": one.judged.verdict,
             }
         )
     return pd.DataFrame(rows)

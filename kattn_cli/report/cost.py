@@ -11,10 +11,10 @@ from typing import Any
 import pandas as pd
 
 from kattn_cli.report.groups import Group
-from kattn_cli.report.page import Block, Part, Table
+from kattn_cli.report.page import Block, Part
 from kattn_cli.runs.csv_rows import whole_rows
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.numbers import listed, short
+from kattn_cli.tables.text import Table, listed, short
 
 SPEEDS = ("images_per_second", "sequences_per_second", "tokens_per_second", "windows_per_second")
 

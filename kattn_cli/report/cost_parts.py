@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 import pandas as pd
 
 from kattn_cli.figures import decoding, kernel_pca, model_costs
-from kattn_cli.report.markdown import bullets, escaped
-from kattn_cli.report.page import Block, Part, Picture, Table
+from kattn_cli.report.page import Block, Part, Picture
 from kattn_cli.tables.complexity import exponents
 from kattn_cli.tables.complexity_summary import not_counted, shortfalls, summary
-from kattn_cli.tables.numbers import short
+from kattn_cli.tables.text import Table, bullets, escaped, short
 
 SIGNS = {"at least": "≥", "at most": "≤"}
 

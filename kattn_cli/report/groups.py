@@ -11,8 +11,8 @@ import pandas as pd
 
 from kattn_cli.report.page import slug, unique
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.comparison import comparison
 from kattn_cli.tables.frames import shared_folder
+from kattn_cli.tables.summary import summary
 
 COSTS = ("params", "train s")
 """Quantities of a comparison that are not how good a model is."""
@@ -72,9 +72,9 @@ class Group:
 
     @cached_property
     def values(self) -> pd.DataFrame:
-        """``label, quantity, seed, value``: the quantities of :func:`~kattn_cli.tables.comparison.comparison`."""
+        """``label, quantity, seed, value``: the quantities of :func:`~kattn_cli.tables.summary.summary`."""
         try:
-            table = comparison([_OneSeed(run.folder) for run in self.runs])
+            table = summary([_OneSeed(run.folder) for run in self.runs])
         except ValueError:  # pandas has nothing to join where nothing was measured
             return pd.DataFrame(columns=["label", "quantity", "seed", "value"])
         parts = table["label"].str.rpartition(_SEED)

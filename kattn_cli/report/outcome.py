@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from kattn_cli.papers.paper_sections import with_interval
 from kattn_cli.report.compared import Comparison, as_frame
 from kattn_cli.report.groups import Group
-from kattn_cli.report.page import Block, Part, Table
-from kattn_cli.tables.numbers import digits, interval, kind, listed, lower_is_better, p_value, signed
-from kattn_cli.tables.significance import BETTER, TestName, judge, paired_tests, too_few
+from kattn_cli.report.page import Block, Part
+from kattn_cli.tables.comparison import BETTER, TestName, judge, paired, too_few
+from kattn_cli.tables.measures import measure_of
 from kattn_cli.tables.statistics import mean_interval
+from kattn_cli.tables.text import Table, interval, listed, mean_and_half, p_value, signed
 
 TESTS: Mapping[TestName, str] = {"t": "Student's paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
 
@@ -36,7 +36,7 @@ def _results(group: Group, test: TestName) -> Table:
             cell = ""
             if values:
                 mean, half = mean_interval(values)
-                cell = with_interval(mean, half, digits(quantity))
+                cell = mean_and_half(mean, half, measure_of(quantity).decimals)
                 tidy.append({"label": label, "quantity": quantity, "mean": mean, "half": half, "seeds": len(values)})
             if best[quantity] == label:
                 bold.add((at, column))
@@ -52,21 +52,21 @@ def _results(group: Group, test: TestName) -> Table:
 
 def clear_best(values: Mapping[str, Mapping[int, float]], quantity: str, test: TestName) -> str:
     """The label that is better than every other one that has the quantity, after Holm; empty where there is none."""
-    lower = lower_is_better(quantity)
+    lower = measure_of(quantity).lower_is_better
     means = {label: sum(by_seed.values()) / len(by_seed) for label, by_seed in values.items()}
     if len(means) < 2:
         return ""
     best = (min if lower else max)(means, key=lambda label: means[label])
-    family = [paired_tests(values[best], other) for label, other in values.items() if label != best]
+    family = [paired(values[best], other) for label, other in values.items() if label != best]
     judged = judge(family, [lower] * len(family), test)
-    return best if all(one.word == BETTER for one in judged) else ""
+    return best if all(one.verdict == BETTER for one in judged) else ""
 
 
 def _measured(quantities: Sequence[str]) -> str:
-    kinds = dict.fromkeys(kind(one) for one in quantities)
-    told = [f"{what} (the lower the better)" if lower_is_better(what) else what for what in kinds]
-    where = "in new episodes" if {"return", "normalised score"} & {*told} else "on the test set"
-    return f"{listed(told)} {where}"
+    kinds = dict.fromkeys(measure_of(one) for one in quantities)
+    names = [f"{one.with_unit}{' (the lower the better)' * one.lower_is_better}" for one in kinds]
+    where = "in new episodes" if {"return", "normalised score"} & {*names} else "on the test set"
+    return f"{listed(names)} {where}"
 
 
 def _bold(any_bold: bool, test: TestName) -> str:
@@ -83,16 +83,16 @@ def _tests(group: Group, found: Sequence[Comparison], test: TestName) -> Iterato
     if not found:
         yield _why_none(group)
         return
-    if why := too_few([one.judged.tests for one in found], test):
+    if why := too_few([one.judged.paired for one in found], test):
         yield why
     data = as_frame(found)
     rows = []
     for one in found:
-        decimals = digits(one.quantity) + 1
-        mean, half = one.judged.tests.interval
+        decimals = measure_of(one.quantity).decimals + 1
+        mean, half = one.judged.paired.interval
         numbers = [signed(mean, decimals), interval(mean - half, mean + half, decimals)]
-        numbers += [p_value(one.judged.t), p_value(one.judged.wilcoxon), str(one.judged.tests.seeds)]
-        rows.append([one.label, one.against, one.quantity, *numbers, one.judged.word])
+        numbers += [p_value(one.judged.t), p_value(one.judged.wilcoxon), str(one.judged.paired.seeds)]
+        rows.append([one.label, one.against, one.quantity, *numbers, one.judged.verdict])
     caption = (
         f"{group.name}, paired tests: differences from the baseline over the seeds of both, in points (of perplexity "
         "in its own unit), with their 95 % Student-t intervals, which are not corrected. The verdict is by "

@@ -8,37 +8,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-
-@dataclass(frozen=True)
-class Table:
-    """Cells as plain text; every rendering escapes them in its own way.
-
-    Args:
-        name: of its files, unique in the page.
-        names: so many first columns are words, and go to the left; so do the columns in ``words``.
-        bold: cells by row and column.
-        data: what its CSV holds, tidy and not rounded; by default the cells.
-    """
-
-    name: str
-    caption: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    names: int = 1
-    words: Collection[str] = ()
-    bold: Collection[tuple[int, int]] = ()
-    data: pd.DataFrame | None = None
-
-    def is_words(self, column: int) -> bool:
-        """Whether a column holds words, not numbers."""
-        return column < self.names or self.columns[column] in self.words
-
-    def to_csv(self) -> str:
-        """The text of its CSV."""
-        data = self.data
-        if data is None:
-            data = pd.DataFrame(self.rows, columns=[one or "name" for one in self.columns])
-        return data.to_csv(index=False, lineterminator="\n")
+from kattn_cli.tables.text import Table
 
 
 @dataclass(frozen=True)

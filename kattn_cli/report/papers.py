@@ -14,9 +14,9 @@ from kattn_cli.papers.finding import Verdict
 from kattn_cli.papers.paper_sections import Section
 from kattn_cli.papers.published import NAMES, PaperName
 from kattn_cli.papers.verdicts import RULE, measured_in_words, verdicts, words
-from kattn_cli.report.markdown import TABLES, bullets, code, escaped
-from kattn_cli.report.page import Block, Part, Table, slug, unique
-from kattn_cli.tables.numbers import p_value
+from kattn_cli.report.markdown import TABLES
+from kattn_cli.report.page import Block, Part, slug, unique
+from kattn_cli.tables.text import Table, bullets, code, escaped, p_value
 
 
 def claims_of(found: pd.DataFrame, paper: PaperName) -> pd.DataFrame:

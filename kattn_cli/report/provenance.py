@@ -6,10 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kattn_cli.report.groups import Group
-from kattn_cli.report.markdown import code, escaped
-from kattn_cli.report.page import Block, Part, Table
+from kattn_cli.report.page import Block, Part
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.numbers import listed
+from kattn_cli.tables.text import Table, code, escaped, listed
 
 SHORT = 8
 """Letters of a commit."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kattn_cli.report.groups import Group
-from kattn_cli.report.page import Part, Table
+from kattn_cli.report.page import Part
 from kattn_cli.runs.run import CHANGES_NOTHING
+from kattn_cli.tables.text import Table
 
 ABSENT = "–"
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kattn_cli.report.compared import Comparison
 from kattn_cli.report.groups import Group
-from kattn_cli.report.markdown import bullets, code, escaped
 from kattn_cli.report.page import Part
 from kattn_cli.report.provenance import commits, machines, moment, records
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.numbers import counted, digits, listed, p_value, signed
-from kattn_cli.tables.significance import BETTER, TOO_FEW, UNTOLD, WORSE, TestName, too_few
+from kattn_cli.tables.comparison import BETTER, TOO_FEW, UNDECIDED, WORSE, TestName, too_few
+from kattn_cli.tables.measures import measure_of
+from kattn_cli.tables.text import bullets, code, counted, escaped, listed, p_value, signed
 
 MOST = 4
 """Names in a list of this part."""
@@ -59,16 +59,16 @@ def came_out(
 def _group(found: Sequence[Comparison], test: TestName) -> str:
     if not found:
         return "nothing to compare."
-    if why := too_few([one.judged.tests for one in found], test):
+    if why := too_few([one.judged.paired for one in found], test):
         return why
-    told = [one for one in found if one.judged.word in (BETTER, WORSE)]
-    counts = Counter(one.judged.word for one in found)
-    rest = [f"{counts[word]} {word}" for word in (UNTOLD, TOO_FEW) if counts[word]]
+    told = [one for one in found if one.judged.verdict in (BETTER, WORSE)]
+    counts = Counter(one.judged.verdict for one in found)
+    rest = [f"{counts[word]} {word}" for word in (UNDECIDED, TOO_FEW) if counts[word]]
     if not told:
         return f"none of {counted(len(found), 'comparison')} is told apart."
     by_word: dict[tuple[str, str, str], list[Comparison]] = {}
     for one in told:
-        by_word.setdefault((one.judged.word, one.against, one.quantity), []).append(one)
+        by_word.setdefault((one.judged.verdict, one.against, one.quantity), []).append(one)
     parts = [
         f"{listed(map(_one, these))} {word} than {escaped(against)} in {escaped(quantity)}"
         for (word, against, quantity), these in by_word.items()
@@ -78,8 +78,8 @@ def _group(found: Sequence[Comparison], test: TestName) -> str:
 
 
 def _one(one: Comparison) -> str:
-    mean, _ = one.judged.tests.interval
-    return f"{escaped(one.label)} ({signed(mean, digits(one.quantity) + 1)}, p {_p(one.judged.t)})"
+    mean, _ = one.judged.paired.interval
+    return f"{escaped(one.label)} ({signed(mean, measure_of(one.quantity).decimals + 1)}, p {_p(one.judged.t)})"
 
 
 def _p(p: float) -> str:

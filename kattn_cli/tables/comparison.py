@@ -1,124 +1,239 @@
-"""The table that compares runs: clean accuracy or perplexity, that under attack, size and time."""
+"""The paired comparison of two mechanisms: one test, one vocabulary of verdicts, Holm's correction for many.
+
+Of a comparison the first is ``better`` or ``worse`` than the second, or they are ``not told apart``; fewer than three
+seeds are ``too few seeds to tell``. Whether a claim of a paper holds is another matter:
+:class:`~kattn_cli.papers.finding.Verdict`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Literal
 
-import pandas as pd
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special, stats
 
-from kattn_cli.runs.run import Run
-from kattn_cli.tables.corruption_errors import ALL_TYPES
-from kattn_cli.tables.frames import attack_frame, clean_rows, errors_of_runs, frame, shared_folder
-from kattn_cli.tables.image_values import segmented
-from kattn_cli.tables.rollouts import asked_for, greatest_asked
-from kattn_cli.tables.sequence_values import perplexities
-from kattn_cli.tables.statistics import mean_interval
+from kattn_cli.tables.statistics import Z95, mean_interval
+
+LEVEL = 0.05
+"""How often one of all comparisons may be told apart where nothing differs."""
+FEW_SEEDS = 3
+"""Fewer seeds than this cannot tell two mechanisms apart."""
+TestName = Literal["t", "wilcoxon"]
+BETTER, WORSE, UNDECIDED, TOO_FEW = "better", "worse", "not told apart", "too few seeds to tell"
+_TIES_COUNTED = 13
+"""Up to so many seeds the signs of tied differences are gone through one by one."""
+_ROUNDING = 1e-12
+"""Differences that vary by less than this share of themselves do not vary."""
 
 
-def comparison(runs: Sequence[Run]) -> pd.DataFrame:
-    """One row a label: ``quantity → [values over seeds]``, as tidy rows ``label, quantity, mean, half, std, seeds``.
+def verdict(mean: float, seeds: int, apart: bool, lower_is_better: bool = False) -> str:
+    """Return the word for a mean difference of so many seeds, of which a test says whether it is not 0.
 
-    Quantities: ``params``, ``clean``, one for each measurement under attack (``pgd 4/255``), ``train s``. Those
-    measured on fewer images than the rest say so: ``pgd 4/255 (300 images)``. ``mean error`` is under corruption, over
-    types and severities. Language models have ``perplexity`` and ``perplexity, 10 % swapped``, of their own corpus, and
-    ``perplexity of ptb``, all of the test split. Segmenters have ``mean IoU`` and ``mean IoU, corrupted``; what acts in
-    an environment the ``return`` that it reached when asked for one, and D4RL's ``normalised score`` for the greatest.
+    Args:
+        apart: whether the test tells the two apart.
     """
-    parts = [
-        _fact(runs, "params", "parameters"),
-        _accuracies(runs),
-        _corrupted(runs),
-        _perplexity(runs),
-        _segmented(runs),
-        _returns(runs),
-        _fact(runs, "train s", "train_seconds"),
-    ]
-    known = [part.dropna(subset="value") for part in parts if len(part)]
-    values = pd.concat([part for part in known if len(part)], ignore_index=True)
-    rows = []
-    for (label, quantity), part in values.groupby(["label", "quantity"], sort=False):
-        mean, half = mean_interval(part["value"].tolist())
-        spread = {"mean": mean, "half": half, "std": part["value"].std()}
-        rows.append({"label": label, "quantity": quantity, **spread, "seeds": len(part)})
-    return pd.DataFrame(rows)
+    if seeds < FEW_SEEDS:
+        return TOO_FEW
+    if not apart or mean == 0:
+        return UNDECIDED
+    return BETTER if (mean > 0) != lower_is_better else WORSE
 
 
-def _fact(runs: Sequence[Run], quantity: str, key: str) -> pd.DataFrame:
-    """One key of each run's manifest."""
-    folder = shared_folder(run.label for run in runs)
-    rows = [
-        {"label": run.label.removeprefix(folder), "run_seed": run.seed, "value": run.manifest.get(key)} for run in runs
-    ]
-    return pd.DataFrame(rows).assign(quantity=quantity)
+@dataclass(frozen=True)
+class Paired:
+    """``differences``: the first's value less the second's, one for each seed that both have."""
+
+    differences: tuple[float, ...]
+
+    @property
+    def seeds(self) -> int:
+        return len(self.differences)
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """The mean difference, and the half width of its 95 % Student-t interval (nan for a single seed)."""
+        return mean_interval(self.differences) if self.differences else (math.nan, math.nan)
+
+    @cached_property
+    def t(self) -> float:
+        """The two-sided p-value of the paired t-test; nan for fewer than two seeds.
+
+        Where the difference is the same for every seed, it is 0, or 1 where that is no difference at all.
+        """
+        if self.seeds < 2:
+            return math.nan
+        differences = np.asarray(self.differences)
+        mean, spread = differences.mean(), differences.std(ddof=1)
+        if spread <= _ROUNDING * np.abs(differences).max():
+            return float(mean == 0)
+        return float(2 * special.stdtr(self.seeds - 1, -abs(mean) * math.sqrt(self.seeds) / spread))
+
+    @cached_property
+    def wilcoxon(self) -> float:
+        """The exact two-sided p-value of Wilcoxon's signed-rank test; seeds without a difference are left out of it.
+
+        Ties share their mean rank; beyond 13 seeds with ties, it is scipy's normal approximation. Nan without seeds.
+        """
+        if not self.differences:
+            return math.nan
+        differences = np.asarray([one for one in self.differences if one != 0])
+        ranks = stats.rankdata(np.abs(differences)) * np.sign(differences)
+        return _wilcoxon(tuple(sorted(ranks, key=abs))) if len(differences) else 1.0
+
+    @property
+    def least_wilcoxon(self) -> float:
+        """The least p-value that Wilcoxon's test can reach with so many seeds: 2^(1 − n), of 5 seeds 0.0625."""
+        return 2.0 ** (1 - self.seeds) if self.seeds else math.nan
+
+    def verdict(self, lower_is_better: bool = False) -> str:
+        """Return the verdict by the 95 % interval of this comparison alone, which no other one corrects."""
+        mean, half = self.interval
+        return verdict(mean, self.seeds, abs(mean) > half, lower_is_better)
 
 
-def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
-    """Clean, and under each attack; what was measured on fewer images than the rest says on how many."""
-    attacked, parts = attack_frame(runs), []
-    if not attacked.empty:
-        by_images = attacked.sort_values("images", kind="stable")
-        parts.append(by_images.assign(quantity="clean", value=by_images["clean_top1"]))
-    if not (evaluated := frame(runs, "eval.csv")).empty:
-        clean = clean_rows(evaluated)
-        parts.append(clean.assign(quantity="clean", value=clean["top1"]))
-    if not attacked.empty:
-        parts.append(attacked.assign(quantity=attacked["name"], value=attacked["top1"]))
-    if not parts:
-        return pd.DataFrame()
-    table = pd.concat(parts)
-    if "images" in table:
-        most = table["images"].max()
-        table["quantity"] = [
-            f"{quantity} ({images:,.0f} images)" if images < most else quantity
-            for quantity, images in zip(table["quantity"], table["images"], strict=True)
-        ]
-    latest = table.drop_duplicates(["label", "run_seed", "quantity"], keep="last")
-    return latest[["label", "run_seed", "quantity", "value"]]
+@cache
+def _wilcoxon(ranks: tuple[float, ...]) -> float:
+    """Return the p-value of signed ranks: of few seeds there are few of them."""
+    ties = len({abs(one) for one in ranks}) < len(ranks)
+    if not ties or len(ranks) > _TIES_COUNTED:
+        return float(stats.wilcoxon(ranks, method="auto" if ties else "exact").pvalue)
+    signed = (np.asarray(ranks),)
+    return float(stats.permutation_test(signed, np.sum, permutation_type="samples", n_resamples=np.inf).pvalue)
 
 
-def _perplexity(runs: Sequence[Run]) -> pd.DataFrame:
-    """Of the test splits, with as many words swapped; the mean over draws of the words."""
-    told = perplexities(runs)
-    told = told[told["split"] == "test"].copy()
-    if told.empty:
-        return told
-    told["quantity"] = [
-        f"perplexity{f' of {corpus}' if corpus else ''}{f', {100 * share:g} % swapped' if share else ''}"
-        for corpus, share in zip(told["corpus"], told["swap_share"], strict=True)
-    ]
-    means = told.groupby(["label", "run_seed", "quantity"], sort=False)["perplexity"].mean()
-    return means.rename("value").reset_index()
+def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired:
+    """Return the first less the second, over the seeds whose values are numbers in both.
+
+    Args:
+        first, second: seed → value.
+    """
+    pairs = [(first[seed], second[seed]) for seed in sorted(first) if seed in second]
+    return Paired(tuple(one - other for one, other in pairs if math.isfinite(one - other)))
 
 
-def _segmented(runs: Sequence[Run]) -> pd.DataFrame:
-    values = pd.DataFrame(one for one in segmented(runs) if one["metric"] == "mean_iou")
-    if values.empty:
-        return values
-    named = {"ADE20K": "mean IoU", "corrupted ADE20K": "mean IoU, corrupted"}
-    return values.assign(quantity=values["row"].map(named))[["label", "run_seed", "quantity", "value"]]
+def holm(p_values: ArrayLike) -> NDArray[np.floating]:
+    """Return Holm's (1979) step-down adjusted p-values along the last axis, to be held against the family's level.
+
+    The k-th smallest of m is multiplied by m − k + 1; none is below a smaller one's, or above 1. What is nan was not
+    compared: it stays nan, and m does not count it.
+    """
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p, axis=-1, kind="stable")  # nan comes last
+    ranked = np.take_along_axis(p, order, -1)
+    compared = np.isfinite(p).sum(-1, keepdims=True)
+    steps = np.fmin((compared - np.arange(p.shape[-1])) * ranked, 1.0)
+    steps = np.where(np.isnan(ranked), math.nan, np.maximum.accumulate(steps, axis=-1))
+    adjusted = np.empty_like(p)
+    np.put_along_axis(adjusted, order, steps, -1)
+    return adjusted
 
 
-def _returns(runs: Sequence[Run]) -> pd.DataFrame:
-    """Means over episodes."""
-    acted = asked_for(runs)
-    if acted.empty:
-        return acted
-    returns = acted.assign(
-        quantity=[f"return asked for {target:,g}" for target in acted["target_return"]], value=acted["return"]
-    )
-    scores = greatest_asked(acted)
-    scores = scores.assign(quantity="normalised score", value=scores["normalised_score"])
-    means = pd.concat([scores, returns]).groupby(["label", "run_seed", "quantity"], sort=False)["value"].mean()
-    return means.reset_index()
+@dataclass(frozen=True)
+class Judged:
+    """One comparison of a family with its p-values after Holm, and the verdict by the test that was asked for."""
+
+    paired: Paired
+    t: float
+    wilcoxon: float
+    verdict: str
 
 
-def _corrupted(runs: Sequence[Run]) -> pd.DataFrame:
-    """The mean error under corruption; each number of types and images is a quantity of its own."""
-    rows = []
-    for together, errors in errors_of_runs(frame(runs, "eval.csv")):
-        one = together.iloc[0]
-        types = "" if len(errors) == ALL_TYPES else f", {len(errors)} types"
-        quantity = f"mean error ({int(together['images'].max()):,} images{types})"
-        value = float(errors.mean())
-        rows.append({"label": one["label"], "run_seed": one["run_seed"], "quantity": quantity, "value": value})
-    return pd.DataFrame(rows)
+def judge(
+    family: Sequence[Paired], lower_is_better: Sequence[bool] | None = None, test: TestName = "t"
+) -> list[Judged]:
+    """Return the comparisons of a family, each with its verdict; one without a shared seed does not count among them.
+
+    Seeds are too few to tell where there are fewer than three; with Wilcoxon's test also where the least p-value that
+    it can reach, times the number of comparisons, is above 0.05.
+    """
+    adjusted = {name: holm([getattr(one, name) for one in family]) for name in ("t", "wilcoxon")}
+    compared = int(np.isfinite(adjusted["wilcoxon"]).sum())
+    judged = []
+    for index, (one, lower) in enumerate(zip(family, lower_is_better or [False] * len(family), strict=True)):
+        p_t, p_wilcoxon = (float(adjusted[name][index]) for name in ("t", "wilcoxon"))
+        word = verdict(one.interval[0], one.seeds, (p_t if test == "t" else p_wilcoxon) <= LEVEL, lower)
+        if test == "wilcoxon" and one.least_wilcoxon * compared > LEVEL:
+            word = TOO_FEW
+        judged.append(Judged(one, p_t, p_wilcoxon, word))
+    return judged
+
+
+def too_few(family: Iterable[Paired], test: TestName = "t") -> str:
+    """Return why none of these comparisons can tell anything, as a sentence; nothing where one can."""
+    known = [one for one in family if one.seeds]
+    if not known:
+        return "No two of them share a seed, so nothing can be compared."
+    most = max(one.seeds for one in known)
+    if most < FEW_SEEDS:
+        return f"{_seeds(most)} {'is' if most == 1 else 'are'} too few to tell two mechanisms apart; it takes three."
+    least = 2.0 ** (1 - most)
+    if test == "t" or least * len(known) <= LEVEL:
+        return ""
+    floor = f"Wilcoxon on {_seeds(most)} cannot go below p = {least:.4g}"
+    times = f", and there are {len(known)} comparisons to correct for" if least <= LEVEL else ""
+    return f"Too few seeds to tell: {floor}{times}."
+
+
+def _seeds(count: int) -> str:
+    return f"{count} seed{'s' * (count != 1)}"
+
+
+@dataclass(frozen=True)
+class PairedImages:
+    """The second's accuracy less the first's on the same images, in points, with a 95 % interval and a p-value.
+
+    Over several seeds, the interval and the p-value are Student's, of the per-seed differences: they hold for other
+    seeds on these images. For a single seed, the interval is Agresti and Min's (2005) and the p-value McNemar's
+    exact one: they hold for other images with these weights, and say nothing of other trainings.
+    """
+
+    points: float
+    low: float
+    high: float
+    p_value: float
+    seeds: int
+    images: int
+
+    @property
+    def verdict(self) -> str:
+        return verdict(self.points, self.seeds, self.low > 0 or self.high < 0)
+
+
+def paired_images(
+    first: Mapping[int, NDArray[np.integer]], second: Mapping[int, NDArray[np.integer]]
+) -> PairedImages | None:
+    """Compare over the seeds that both have; None where they share no seed, or not the same number of images.
+
+    Args:
+        first, second: seed → whether each image is classified rightly, ``(n,)`` of 0 and 1, in the same order.
+    """
+    seeds = sorted(set(first) & set(second))
+    sizes = {len(part) for seed in seeds for part in (first[seed], second[seed])}
+    if len(sizes) != 1 or sizes == {0}:
+        return None
+    (images,) = sizes
+    gains = [np.asarray(second[seed], float) - np.asarray(first[seed], float) for seed in seeds]
+    over_seeds = Paired(tuple(100 * float(gain.mean()) for gain in gains))
+    mean, half = over_seeds.interval
+    low, high, p_value = mean - half, mean + half, over_seeds.t
+    if len(seeds) == 1:
+        (low, high), p_value = _agresti_min(gains[0]), _mcnemar(gains[0])
+    return PairedImages(mean, low, high, p_value, len(seeds), images)
+
+
+def _mcnemar(gain: NDArray[np.floating]) -> float:
+    better, worse = int((gain > 0).sum()), int((gain < 0).sum())
+    return float(stats.binomtest(better, better + worse, 0.5).pvalue) if better + worse else 1.0
+
+
+def _agresti_min(gain: NDArray[np.floating]) -> tuple[float, float]:
+    """Return Wald's interval of paired proportions, in points, with half an image added to each of four outcomes."""
+    better, worse, n = (gain > 0).sum() + 0.5, (gain < 0).sum() + 0.5, len(gain) + 2
+    centre = (better - worse) / n
+    half = Z95 * math.sqrt(better + worse - (better - worse) ** 2 / n) / n
+    return 100 * float(centre - half), 100 * float(centre + half)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 
-from kattn_cli.report.page import Table
+from kattn_cli.tables.text import Table
 
 NEEDS = "% needs \\usepackage{booktabs,graphicx,longtable}"
 WIDE = 95

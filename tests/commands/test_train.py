@@ -14,7 +14,7 @@ from kattn_cli.experiment import recipes
 from kattn_cli.experiment.loading import build, data_of
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.comparison import comparison
+from kattn_cli.tables.summary import summary
 from kattn_cli.training import checkpoint
 
 CPU = torch.device("cpu")
@@ -34,7 +34,7 @@ def test_seeds_of_the_recipe_and_of_the_command_line(tiny_recipe: Path, tmp_path
     assert [run.seed for run in runs] == [3, 1]
     assert "seeds: null" in (runs[0].folder / "recipe.yaml").read_text()
     assert len({row["loss"] for run in runs for row in read_rows(run.folder / "metrics.csv")}) == 4
-    table = comparison(runs).set_index("quantity")
+    table = summary(runs).set_index("quantity")
     assert table.loc["params", "seeds"] == 2
     assert table.loc["params", "std"] == 0
     (one,) = run_tiny(tiny_recipe, tmp_path, "seeds=[3, 1]", "train.epochs=1", "train.warmup_epochs=0", seeds=(7,))
@@ -45,7 +45,7 @@ def test_choosing_on_the_test_set_is_written_on_every_row(tiny_recipe: Path, tmp
     (run,) = run_tiny(tiny_recipe, tmp_path, "data.choose_on=test", "train.epochs=1", "train.warmup_epochs=0")
     assert run.manifest["chosen_on"] == "test"
     assert run.label.endswith("(chosen on test)")
-    assert comparison([run])["label"].str.endswith("(chosen on test)").all()
+    assert summary([run])["label"].str.endswith("(chosen on test)").all()
 
 
 def test_dry_run_tells_and_writes_nothing(tiny_recipe: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from kattn_cli.papers.sequence_runs import paper_model, sequence_run
 from kattn_cli.papers.sequence_tables import markdown, sequence_tables
 from kattn_cli.runs.csv_rows import read_rows, write_rows
 from kattn_cli.runs.run import Run, create_run
-from kattn_cli.tables.comparison import comparison
+from kattn_cli.tables.summary import summary
 
 VOWELS = {"name": "uea", "set": "JapaneseVowels"}
 
@@ -247,7 +247,7 @@ def test_runs_on_images_have_no_row(tmp_path: Path) -> None:
 
 def test_the_comparison_has_perplexities(tmp_path: Path) -> None:
     runs = [write_language(tmp_path, "text/rpc", seed, 4.0 + seed, parameters=7, train_seconds=1) for seed in range(2)]
-    means = comparison(runs).set_index("quantity")["mean"].to_dict()
+    means = summary(runs).set_index("quantity")["mean"].to_dict()
     assert means == pytest.approx(
         {
             "params": 7,

@@ -18,7 +18,7 @@ from kattn_cli.papers.rpc.claims import PAPER as RPC
 from kattn_cli.papers.sequence_runs import sequence_run
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.run import Run, create_run
-from kattn_cli.tables.comparison import comparison
+from kattn_cli.tables.summary import summary
 
 PRIMAL_PLUS: dict[str, Any] = {"name": "softmax", "layers": {-1: {"name": "primal", "s": 64, "eta": 0.05}}}
 RPC_FIRST: dict[str, Any] = {"name": "rpc", "iterations": 4, "layers": {"1:": {"name": "symmetric"}}}
@@ -128,7 +128,7 @@ def test_what_is_claimed_of_acting_is_judged(hopper: list[Run]) -> None:
 
 
 def test_returns_are_compared(hopper: list[Run]) -> None:
-    table = comparison(hopper).set_index(["label", "quantity"])["mean"]
+    table = summary(hopper).set_index(["label", "quantity"])["mean"]
     assert table["softmax", "normalised score"] == pytest.approx(71)
     assert table["softmax", "return asked for 1,800"] == pytest.approx(10 * 1800 * 1.5)
 
@@ -187,7 +187,7 @@ def test_of_some_corruptions_no_mean_is_given(tmp_path: Path) -> None:
     run = segmenting(tmp_path, "rpc", 0, RPC_FIRST, 40.0, 20.0)
     rows = pd.read_csv(run.folder / "segmentation.csv")[:-1]
     rows.to_csv(run.folder / "segmentation.csv", index=False)
-    assert set(comparison([run])["quantity"]) == {"mean IoU"}
+    assert set(summary([run])["quantity"]) == {"mean IoU"}
 
 
 def test_fan_stands_in_its_own_tables(tmp_path: Path) -> None:

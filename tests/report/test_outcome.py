@@ -11,8 +11,8 @@ from scipy import stats
 from kattn_cli.report.compared import comparisons, main_quantities, pairs
 from kattn_cli.report.groups import groups_of
 from kattn_cli.report.outcome import paired_part, results_part
-from kattn_cli.report.page import Table
 from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.tables.text import Table
 
 CLEAR = {
     "a/softmax": (80.0, 81.0, 79.0, 80.0),

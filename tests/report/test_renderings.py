@@ -10,8 +10,9 @@ import pytest
 from markdown_it import MarkdownIt
 
 from kattn_cli.report import html, markdown
-from kattn_cli.report.page import Page, Part, Picture, Table, slug, unique
-from kattn_cli.tables import latex
+from kattn_cli.report.page import Page, Part, Picture, slug, unique
+from kattn_cli.tables import latex, text
+from kattn_cli.tables.text import Table
 
 NASTY = "a|b_c *d* <i>e</i> & 50 % ~f $g$ [h](i) `j` \\k #l {m}"
 TABLE = Table(
@@ -76,8 +77,8 @@ def test_markdown_tables_are_well_formed_and_say_what_they_were_given() -> None:
 
 
 def test_code_holds_backticks() -> None:
-    assert markdown.code("kattn train a") == "`kattn train a`"
-    assert markdown.code("a `b` c") == "``a `b` c``"
+    assert text.code("kattn train a") == "`kattn train a`"
+    assert text.code("a `b` c") == "``a `b` c``"
 
 
 def test_html_is_balanced_and_needs_nothing_beside_it(folder: Path) -> None:

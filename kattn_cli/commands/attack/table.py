@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from kattn_cli.console import console
+from kattn_cli.console import console, print_wide
 from kattn_cli.runs.run import Run
+from kattn_cli.tables.comparison import UNDECIDED, PairedImages, paired_images
 from kattn_cli.tables.frames import attack_frame, over_seeds
-from kattn_cli.tables.paired import Difference, paired_difference
-from kattn_cli.tables.wide_table import print_wide
+from kattn_cli.tables.text import mean_and_half
 
 Answers = dict[str, dict[int, NDArray[np.integer]]]
 """Label → seed → whether each image was classified rightly."""
@@ -40,7 +40,7 @@ def differences(table: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
     """Each label's accuracy less the first's, on the same images, clean and under each measurement.
 
     Columns: ``name, label, against, difference, low, high, p_value, seeds, images, verdict``; see
-    :class:`~kattn_cli.tables.paired.Difference`. Measurements that kept no images are left out.
+    :class:`~kattn_cli.tables.comparison.PairedImages`. Measurements that kept no images are left out.
     """
     if "per_image" not in table:
         return pd.DataFrame()
@@ -50,7 +50,7 @@ def differences(table: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
         part = kept.sort_values("images", kind="stable") if name == "clean" else kept[kept["name"] == name]
         answers = _answers(part, "clean" if name == "clean" else "top1")
         for label in labels[1:]:
-            if found := paired_difference(answers.get(labels[0], {}), answers.get(label, {})):
+            if found := paired_images(answers.get(labels[0], {}), answers.get(label, {})):
                 rows.append(_row(name, label, labels[0], found))
     return pd.DataFrame(rows)
 
@@ -62,7 +62,7 @@ def print_attacked(runs: Sequence[Run], folder: Path) -> pd.DataFrame:
     names = ["clean", *dict.fromkeys(table["name"])]
     accuracy = attack_table(table)
     cells = {
-        (name, label): f"{mean:.1f}" if pd.isna(half) else f"{mean:.1f} ± {half:.1f}"
+        (name, label): mean_and_half(mean, half)
         for name, label, mean, half in zip(*(accuracy[c] for c in ("name", "label", "mean", "half")), strict=True)
     }
     images = ", ".join(f"{count:,}" for count in sorted(accuracy["images"].unique()))
@@ -105,7 +105,7 @@ def _answers(part: pd.DataFrame, column: str) -> Answers:
     return answers
 
 
-def _row(name: str, label: str, against: str, found: Difference) -> dict[str, object]:
+def _row(name: str, label: str, against: str, found: PairedImages) -> dict[str, object]:
     numbers = {"difference": found.points, "low": found.low, "high": found.high, "p_value": found.p_value}
     counts = {"seeds": found.seeds, "images": found.images, "verdict": found.verdict}
     return {"name": name, "label": label, "against": against, **numbers, **counts}
@@ -113,4 +113,4 @@ def _row(name: str, label: str, against: str, found: Difference) -> dict[str, ob
 
 def _told(row: pd.Series) -> str:
     told = f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
-    return told if row["verdict"] == "no difference shown" else f"{told} {row['verdict']}"
+    return told if row["verdict"] == UNDECIDED else f"{told} {row['verdict']}"

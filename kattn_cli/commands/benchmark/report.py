@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from kattn_cli.tables.wide_table import print_wide
+from kattn_cli.console import print_wide
 
 SIGNS = {"at least": "≥", "at most": "≤"}
 HEADER = ["figure of", "figure", "95 % interval", "bound", "holds"]

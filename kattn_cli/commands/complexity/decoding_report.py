@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from kattn_cli.console import console
+from kattn_cli.console import console, print_wide
 from kattn_cli.figures.decoding import FLAT, verdicts
-from kattn_cli.tables.wide_table import print_wide
 
 
 def print_decoding(costs: pd.DataFrame) -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from kattn_cli.console import console
+from kattn_cli.console import console, print_wide
 from kattn_cli.figures.model_costs import ratios
-from kattn_cli.tables.wide_table import print_wide
 
 COUNTED = (
     "GFLOP a sample: forward, a multiplication and an addition counting as two; mechanisms by their formulas, the rest "

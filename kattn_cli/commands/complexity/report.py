@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from kattn_cli.console import console
+from kattn_cli.console import console, print_wide
 from kattn_cli.figures.complexity import draw_all
 from kattn_cli.tables.complexity import completed, exponents, options_lines
 from kattn_cli.tables.complexity_summary import not_counted, shortfalls, summary
-from kattn_cli.tables.wide_table import print_wide
 
 LEFT_OUT = (
     "Operations of a forward pass, all samples. torch's counter sees matrix products; biases and what is listed count "

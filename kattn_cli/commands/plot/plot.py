@@ -30,10 +30,10 @@ from kattn_cli.runs.cost_table import Kind, read_cost_table
 from kattn_cli.runs.run import Run
 from kattn_cli.runs.whole_file import write_text
 from kattn_cli.tables.frames import attack_frame, frame, shared_epochs
-from kattn_cli.tables.printed_comparison import print_comparison
 from kattn_cli.tables.rollouts import asked_for
 from kattn_cli.tables.segmentation import segmentation_frame
 from kattn_cli.tables.sequence_values import own_perplexities
+from kattn_cli.tables.summary import print_summary
 
 SINGLE: dict[Kind, Callable[[pd.DataFrame, Path, str], Path]] = {
     "kernel-pca": draw_kernel_pca,
@@ -57,7 +57,7 @@ def plot_runs(runs: Sequence[Run], folder: Path, paper: PaperName | None = None)
     pictures = draw_runs(runs, folder)
     if not pictures:
         raise RunError(f"{', '.join(str(run.folder) for run in runs)}: has no tables to draw yet")
-    print_comparison(runs).to_csv(folder / "comparison.csv", index=False)
+    print_summary(runs).to_csv(folder / "comparison.csv", index=False)
     return [*pictures, *(_paper(runs, folder, paper) if paper else [])]
 
 

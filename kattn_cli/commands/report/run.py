@@ -29,7 +29,7 @@ from kattn_cli.report.papers import claims_of, numbers_of, paper_part, tally
 from kattn_cli.report.provenance import provenance_part
 from kattn_cli.report.settings import settings_part
 from kattn_cli.report.summary import came_out, introduction
-from kattn_cli.tables.significance import TestName
+from kattn_cli.tables.comparison import TestName
 
 TITLE = "Report"
 

@@ -24,7 +24,7 @@ from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.schema import Recipe, per_seed
 from kattn_cli.runs.run import Run
 from kattn_cli.runs.whole_file import write_text
-from kattn_cli.tables.printed_comparison import print_comparison
+from kattn_cli.tables.summary import print_summary
 
 DONE = "reproduced.json"
 WITHOUT_DEVICE = ("plot", "kernel-pca")
@@ -206,4 +206,4 @@ def _show(name: str, size: Size, runs: Sequence[Run], settings: Settings) -> Non
             if size.differs:
                 console.print(f"Not the paper's size: {size.differs}.", markup=False)
             return
-    print_comparison(runs)
+    print_summary(runs)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from kattn_cli.console import console
+from kattn_cli.console import console, print_wide
 from kattn_cli.errors import stoppable
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.statistics import mean_interval
-from kattn_cli.tables.wide_table import print_wide
 from kattn_cli.tasks.control.rollouts import Measured, Settings, measure_rollouts
 
 COLUMNS = ("target_return", "return", "normalised_score", "length")

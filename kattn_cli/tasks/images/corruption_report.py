@@ -7,11 +7,10 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from kattn_cli.console import console
+from kattn_cli.console import console, print_wide
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.corruption_errors import ALL_TYPES, Summary, corruption_errors, summary
-from kattn_cli.tables.wide_table import print_wide
 
 ERRORS_CSV = "corruption_errors.csv"
 

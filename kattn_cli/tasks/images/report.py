@@ -14,7 +14,7 @@ from kattn_cli.figures.corruptions import corruption_frame, draw_corruptions
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.corruption_errors import errors_by_type
 from kattn_cli.tables.frames import frame
-from kattn_cli.tables.printed_comparison import print_comparison
+from kattn_cli.tables.summary import print_summary
 from kattn_cli.tasks.images.corruption_report import ERRORS_CSV, report_corruptions
 from kattn_cli.tasks.images.corruptions import Corruptions
 from kattn_cli.tasks.images.evaluation import EVAL_CSV, Evaluated, Settings, evaluate_runs
@@ -53,7 +53,7 @@ def evaluate_and_report(
     if corruptions:
         console.print(f"\n{draw_corruptions(corruption_frame(frame(runs, EVAL_CSV)), figures)}")
     if len(runs) > 1:
-        print_comparison(runs)
+        print_summary(runs)
 
 
 def _print_clean(one: Evaluated) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from kattn_cli.console import console
+from kattn_cli.console import console, print_wide
 from kattn_cli.data import SegmentationData
 from kattn_cli.errors import stoppable
 from kattn_cli.experiment.loading import open_run
@@ -18,7 +18,6 @@ from kattn_cli.runs.run import Run
 from kattn_cli.tables.frames import frame
 from kattn_cli.tables.segmentation import segmentation_frame, segmentation_summary
 from kattn_cli.tables.statistics import mean_interval
-from kattn_cli.tables.wide_table import print_wide
 from kattn_cli.tasks.images.corruptions import Corruptions
 from kattn_cli.tasks.images.evaluation import Settings
 from kattn_cli.tasks.masks.evaluation import SEGMENTATION_CSV, evaluate_segmenters

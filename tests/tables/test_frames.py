@@ -14,8 +14,8 @@ from kattn_cli.figures.style import COLOURS, Palette
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.run import create_run
 from kattn_cli.tables.attack_names import epsilon_text
-from kattn_cli.tables.comparison import comparison
 from kattn_cli.tables.frames import attack_frame, frame, over_seeds, seeds_caption
+from kattn_cli.tables.summary import summary
 
 
 def make_run(results: Path, name: str, seed: int, top1: float, start: str = "2026-01-01") -> object:
@@ -43,7 +43,7 @@ def test_intervals_over_seeds(tmp_path: Path) -> None:
 
 def test_comparison(tmp_path: Path) -> None:
     runs = [make_run(tmp_path, "a", seed, top1) for seed, top1 in enumerate([90.0, 94.0])]
-    table = comparison(runs).set_index("quantity")  # type: ignore[arg-type]
+    table = summary(runs).set_index("quantity")  # type: ignore[arg-type]
     assert table.index.tolist() == ["params", "clean", "train s"]
     assert table.loc["clean", "mean"] == 92
     assert table.loc["clean", "half"] == pytest.approx(stats.t.ppf(0.975, 1) * 2)
@@ -59,7 +59,7 @@ def test_a_quick_look_never_mixes_with_the_whole_test_set(tmp_path: Path) -> Non
     ]
     write_rows(run.folder / "attacks.csv", rows)
     assert attack_frame([run])["top1"].tolist() == [80.0]
-    table = comparison([run]).set_index("quantity")
+    table = summary([run]).set_index("quantity")
     assert table["mean"].to_dict() == {"clean": 97.0, "pgd 4/255": 80.0}
 
 
@@ -70,7 +70,7 @@ def test_what_was_measured_on_fewer_images_says_so(tmp_path: Path) -> None:
         run.folder / "attacks.csv",
         [{"attack": "pgd", "epsilon": 4 / 255, "images": 355, "top1": 80.0, "clean_top1": 97.0}],
     )
-    table = comparison([run]).set_index("quantity")
+    table = summary([run]).set_index("quantity")
     assert table["mean"].to_dict() == {"clean (355 images)": 97.0, "clean": 96.0, "pgd 4/255 (355 images)": 80.0}
 
 
