@@ -11,22 +11,23 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks.bounds import project, require
-from kattn_cli.attacks.library import PYAUTOATTACK_NORMS, isolated, require_tiles
-from kattn_cli.attacks.settings import Attack, Model, Norm, Passes, Settings
+from kattn_cli.attacks import AttackSettings, Passes
+from kattn_cli.attacks.ball import Model, project, require
+from kattn_cli.attacks.libraries import PYAUTOATTACK_NORMS, isolated, require_tiles
 from kattn_cli.errors import KattnError
 
-NORMS: tuple[Norm, ...] = ("linf", "l2", "l1")
 FEWEST_CLASSES = 4
 
 
-def autoattack(model: Model, images: Tensor, labels: Tensor, settings: Settings, generator: torch.Generator) -> Tensor:
+def perturb(
+    model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
+) -> Tensor:
     """The first image found that the model gets wrong; the clean one where none was.
 
     Raises:
         KattnError: for an infinite ε, a target, a model of fewer than 4 classes, or images too small in ℓ2 and ℓ1.
     """
-    require("autoattack", settings, NORMS, target=False)
+    require("autoattack", settings)
     require_tiles("autoattack", images, settings)
     from pyautoattack import AutoAttack
 
@@ -53,20 +54,11 @@ def autoattack(model: Model, images: Tensor, labels: Tensor, settings: Settings,
     return project(found.detach(), images, settings)
 
 
-def _passes(settings: Settings) -> Passes:
-    """All of an image that every part fails on, with nine targets (five for APGD in ℓ1)."""
+def passes(settings: AttackSettings) -> Passes:
+    """Return those for an image that every part fails on, with nine targets (five for APGD in ℓ1)."""
     apgd = 103 if settings.norm == "l1" else 101
     restarts, targets = (5, 5) if settings.norm == "l1" else (1, 9)
     ours_and_checks, results, square = 9, 4, 5003
     apgd_ce, apgd_targeted, fab = 1 + restarts * apgd, 1 + targets * (apgd + 1), 1 + 9 * (3 + 2 * 100)
     forward = ours_and_checks + results + apgd_ce + apgd_targeted + fab + square
     return Passes(forward, restarts * apgd + targets * apgd + 9 * 100)
-
-
-AUTOATTACK = Attack(
-    autoattack,
-    "APGD, targeted APGD, targeted FAB and Square, standard version",
-    NORMS,
-    (1 / 255,),
-    _passes,
-)

@@ -12,17 +12,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks.bounds import distances, require
-from kattn_cli.attacks.library import foolbox_criterion, foolbox_model, import_foolbox, isolated
-from kattn_cli.attacks.settings import Attack, Model, Norm, Passes, Settings
+from kattn_cli.attacks import AttackSettings, Passes
+from kattn_cli.attacks.ball import Model, distances, require
+from kattn_cli.attacks.libraries import foolbox_criterion, foolbox_model, import_foolbox, isolated
 
-NORMS: tuple[Norm, ...] = ("l2",)
 BINARY_SEARCH_STEPS = 5
 INITIAL_CONST = 1e-2
 _ROUNDING = 1e-6
 
 
-def cw(model: Model, images: Tensor, labels: Tensor, settings: Settings, generator: torch.Generator) -> Tensor:
+def perturb(
+    model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
+) -> Tensor:
     """The nearest image found that the model gets wrong (or right, where targeted); the clean one where none was.
 
     With a finite ε, the clean image also where the one found is farther than ε, up to rounding.
@@ -30,7 +31,7 @@ def cw(model: Model, images: Tensor, labels: Tensor, settings: Settings, generat
     Raises:
         KattnError: for another norm.
     """
-    require("cw", settings, NORMS, finite=False)
+    require("cw", settings)
     attack = import_foolbox().attacks.L2CarliniWagnerAttack(
         binary_search_steps=BINARY_SEARCH_STEPS,
         steps=settings.steps,
@@ -48,13 +49,6 @@ def cw(model: Model, images: Tensor, labels: Tensor, settings: Settings, generat
     return torch.where((success & within)[:, None, None, None], found, images)
 
 
-CW = Attack(
-    cw,
-    "the smallest ℓ2 perturbation, found by Carlini and Wagner's optimisation",
-    NORMS,
-    (torch.inf,),
-    lambda settings: Passes(BINARY_SEARCH_STEPS * settings.steps + 1, BINARY_SEARCH_STEPS * settings.steps),
-    steps=1000,
-    relative_step=0.01,
-    can_target=True,
-)
+def passes(settings: AttackSettings) -> Passes:
+    """Return one forward and one backward pass a step of every search for the constant."""
+    return Passes(BINARY_SEARCH_STEPS * settings.steps + 1, BINARY_SEARCH_STEPS * settings.steps)

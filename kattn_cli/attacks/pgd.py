@@ -9,19 +9,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks.bounds import project, require
-from kattn_cli.attacks.draws import uniform_in_ball
-from kattn_cli.attacks.gradient import loss_gradient, steepest
-from kattn_cli.attacks.settings import PAPER_EPSILONS, Attack, Model, Norm, Passes, Settings
-
-NORMS: tuple[Norm, ...] = ("linf", "l2")
+from kattn_cli.attacks import AttackSettings, Passes
+from kattn_cli.attacks.ball import Model, loss_gradient, project, require, steepest, uniform_in_ball
 
 
-def pgd(
+def perturb(
     model: Model,
     images: Tensor,
     labels: Tensor,
-    settings: Settings,
+    settings: AttackSettings,
     generator: torch.Generator,
     *,
     random_start: bool = True,
@@ -33,7 +29,7 @@ def pgd(
     Raises:
         KattnError: for another norm or an infinite ε.
     """
-    require("pgd", settings, NORMS)
+    require("pgd", settings)
     start = images + uniform_in_ball(images, settings, generator) if random_start else images.clone()
     adversarial = project(start, images, settings)
     step = -settings.step_size if settings.targeted else settings.step_size
@@ -43,14 +39,6 @@ def pgd(
     return adversarial
 
 
-PGD = Attack(
-    pgd,
-    "projected gradient descent from a random start",
-    NORMS,
-    PAPER_EPSILONS,
-    lambda settings: Passes(settings.steps, settings.steps),
-    steps=20,
-    relative_step=0.15,
-    can_target=True,
-    can_restart=True,
-)
+def passes(settings: AttackSettings) -> Passes:
+    """Return one forward and one backward pass a step."""
+    return Passes(settings.steps, settings.steps)

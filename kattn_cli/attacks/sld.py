@@ -16,15 +16,15 @@ import math
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks.bounds import require
-from kattn_cli.attacks.gradient import loss_gradient
-from kattn_cli.attacks.settings import Attack, Model, Norm, Passes, Settings
+from kattn_cli.attacks import AttackSettings, Passes
+from kattn_cli.attacks.ball import Model, loss_gradient, require
 
-NORMS: tuple[Norm, ...] = ("l1",)
 QUANTILE = 0.99
 
 
-def sld(model: Model, images: Tensor, labels: Tensor, settings: Settings, generator: torch.Generator) -> Tensor:
+def perturb(
+    model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
+) -> Tensor:
     """``steps`` of equal size on the largest entries of the gradient, each projected onto the ball and onto [0, 1].
 
     Starts at the images and draws nothing.
@@ -32,7 +32,7 @@ def sld(model: Model, images: Tensor, labels: Tensor, settings: Settings, genera
     Raises:
         KattnError: for another norm or an infinite ε.
     """
-    require("sld", settings, NORMS)
+    require("sld", settings)
     adversarial = images
     for _ in range(settings.steps):
         ascent = loss_gradient(model, adversarial, labels)
@@ -64,13 +64,6 @@ def onto_l1_ball(change: Tensor, radius: float) -> Tensor:
     return change.sign() * (sizes - threshold).clamp_(min=0).view_as(change)
 
 
-SLD = Attack(
-    sld,
-    "sparse ℓ1 descent: steps on the largest entries of the gradient",
-    NORMS,
-    (10.0,),
-    lambda settings: Passes(settings.steps, settings.steps),
-    steps=20,
-    relative_step=0.1,
-    can_target=True,
-)
+def passes(settings: AttackSettings) -> Passes:
+    """Return one forward and one backward pass a step."""
+    return Passes(settings.steps, settings.steps)

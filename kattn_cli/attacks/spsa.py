@@ -15,11 +15,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks.bounds import project, require
-from kattn_cli.attacks.draws import random_signs, uniform_in_ball
-from kattn_cli.attacks.settings import Attack, Model, Norm, Passes, Settings
+from kattn_cli.attacks import AttackSettings, Passes
+from kattn_cli.attacks.ball import Model, project, require, uniform_in_ball
 
-NORMS: tuple[Norm, ...] = ("linf",)
 PAIRS = 64
 RELATIVE_DELTA = 0.1
 """Size of the perturbations for the estimate, as a share of ε."""
@@ -28,13 +26,15 @@ CHUNK = 512
 
 
 @torch.no_grad()
-def spsa(model: Model, images: Tensor, labels: Tensor, settings: Settings, generator: torch.Generator) -> Tensor:
+def perturb(
+    model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
+) -> Tensor:
     """``steps`` of Adam down the estimated gradient of the margin, each projected onto the ε-ball and onto [0, 1].
 
     Raises:
         KattnError: for another norm or an infinite ε.
     """
-    require("spsa", settings, NORMS)
+    require("spsa", settings)
     adversarial = project(images + uniform_in_ball(images, settings, generator), images, settings)
     optimizer = torch.optim.Adam([adversarial], lr=settings.step_size)
     delta = RELATIVE_DELTA * settings.epsilon
@@ -54,6 +54,12 @@ def margin(logits: Tensor, labels: Tensor) -> Tensor:
     return logits.gather(1, column).squeeze(1) - others
 
 
+def random_signs(images: Tensor, generator: torch.Generator) -> Tensor:
+    """-1 or 1, each with probability ½, of the images' shape and type."""
+    draw = torch.randint(2, images.shape, generator=generator, dtype=torch.int8)
+    return draw.mul_(2).sub_(1).to(images)
+
+
 def _estimate(model: Model, images: Tensor, labels: Tensor, delta: float, generator: torch.Generator) -> Tensor:
     """Gradient of each image's margin: the mean of (f(x + δs) - f(x - δs)) / 2δ · s over random signs s."""
     gradient = torch.zeros_like(images)
@@ -67,15 +73,6 @@ def _estimate(model: Model, images: Tensor, labels: Tensor, delta: float, genera
     return gradient / (2 * delta * PAIRS)
 
 
-SPSA = Attack(
-    spsa,
-    "gradient-free: Adam on differences of the margin between random pairs",
-    NORMS,
-    (0.1,),
-    lambda settings: Passes(2 * PAIRS * settings.steps, 0),
-    steps=40,
-    relative_step=0.1,
-    white_box=False,
-    can_target=True,
-    can_restart=True,
-)
+def passes(settings: AttackSettings) -> Passes:
+    """Return two forward passes a pair of perturbations and step."""
+    return Passes(2 * PAIRS * settings.steps, 0)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks.bounds import project, require
-from kattn_cli.attacks.library import PYAUTOATTACK_NORMS, isolated, require_tiles
-from kattn_cli.attacks.settings import Attack, Model, Norm, Passes, Settings
-
-NORMS: tuple[Norm, ...] = ("linf", "l2", "l1")
+from kattn_cli.attacks import AttackSettings, Passes
+from kattn_cli.attacks.ball import Model, project, require
+from kattn_cli.attacks.libraries import PYAUTOATTACK_NORMS, isolated, require_tiles
 
 
 @torch.no_grad()
-def square(model: Model, images: Tensor, labels: Tensor, settings: Settings, generator: torch.Generator) -> Tensor:
+def perturb(
+    model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
+) -> Tensor:
     """The first image found that the model gets wrong (or right, where targeted); the clean one where none was.
 
     ``steps`` are queries of the model.
@@ -25,7 +25,7 @@ def square(model: Model, images: Tensor, labels: Tensor, settings: Settings, gen
     Raises:
         KattnError: for an infinite ε, or images too small in ℓ2 and ℓ1.
     """
-    require("square", settings, NORMS)
+    require("square", settings)
     require_tiles("square", images, settings)
     from pyautoattack.square import SquareAttack
 
@@ -47,14 +47,6 @@ def square(model: Model, images: Tensor, labels: Tensor, settings: Settings, gen
     return project(found, images, settings)
 
 
-SQUARE = Attack(
-    square,
-    "black-box random search over squares",
-    NORMS,
-    (1 / 255,),
-    lambda settings: Passes(settings.steps + 3, 0),
-    steps=5000,
-    white_box=False,
-    can_target=True,
-    can_restart=True,
-)
+def passes(settings: AttackSettings) -> Passes:
+    """Return one forward pass a query, and those that end it."""
+    return Passes(settings.steps + 3, 0)

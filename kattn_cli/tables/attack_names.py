@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-ORDER = ("pgd", "fgsm", "spsa", "sld", "cw", "noise", "autoattack", "square")
+from kattn_cli.attacks import ATTACKS
+
 SIGNS = {"linf": "ℓ∞", "l2": "ℓ2", "l1": "ℓ1"}
 DEFAULTS: dict[str, Any] = {
     "norm": "linf",
@@ -40,7 +41,7 @@ def attack_name(row: pd.Series, *, steps: bool = False) -> str:
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
-    """``table`` with a column ``name``, in the order of :data:`ORDER` and rising ε."""
+    """``table`` with a column ``name``, in the order of :data:`~kattn_cli.attacks.ATTACKS` and rising ε."""
     alike = [column for column in IDENTITY if column != "steps"]
     several = table.groupby(alike, dropna=False)["steps"].transform("nunique") > 1
     names = [attack_name(row, steps=bool(more)) for (_, row), more in zip(table.iterrows(), several, strict=True)]
@@ -51,7 +52,7 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
 
 def _rank(column: pd.Series) -> pd.Series:
     places: dict[str, dict[Hashable, int]] = {
-        "attack": {name: place for place, name in enumerate(ORDER)},
+        "attack": {name: place for place, name in enumerate(ATTACKS)},
         "norm": {name: place for place, name in enumerate(SIGNS)},
         "epsilon_units": {"pixels in [0, 1]": 0, "normalised": 1},
     }

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks import ATTACKS, Norm, Settings
-from kattn_cli.attacks.autoattack import autoattack
-from kattn_cli.attacks.draws import seed_from
-from kattn_cli.attacks.pgd import pgd
+from kattn_cli.attacks import ATTACKS, AttackSettings, Norm
+from kattn_cli.attacks.autoattack import perturb as autoattack
+from kattn_cli.attacks.libraries import seed_from
+from kattn_cli.attacks.pgd import perturb as pgd
 from kattn_cli.errors import KattnError
 
 pyautoattack = pytest.importorskip("pyautoattack")
@@ -23,7 +23,7 @@ pyautoattack = pytest.importorskip("pyautoattack")
 @pytest.fixture
 def beatable(digits: Any, draws: Callable[..., torch.Generator]) -> Any:
     """Twelve images that PGD beats at ε = 0.12, so that Square has little to do."""
-    found = pgd(digits.model, digits.images, digits.labels, Settings("linf", 0.12, 20, 0.15), draws())
+    found = pgd(digits.model, digits.images, digits.labels, AttackSettings("linf", 0.12, 20, 0.15), draws())
     chosen = (digits.model(found).argmax(1) != digits.labels).nonzero().squeeze(1)[:12]
     return digits.model, digits.images[chosen], digits.labels[chosen]
 
@@ -35,7 +35,7 @@ def test_equals_pyautoattack(
     model, images, labels = beatable
     direct = pyautoattack.AutoAttack(model, norm=name, eps=epsilon, seed=seed_from(draws()))
     expected, _ = direct.run_standard_evaluation(images, labels, batch_size=12)
-    found = autoattack(model, images, labels, Settings(norm, epsilon, 0, 0), draws())
+    found = autoattack(model, images, labels, AttackSettings(norm, epsilon, 0, 0), draws())
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
     assert not (model(found).argmax(1) == labels).any()
 
@@ -44,9 +44,9 @@ def test_equals_pyautoattack(
 def test_never_weaker_than_pgd(digits: Any, draws: Callable[..., torch.Generator]) -> None:
     """On eight images at a budget where PGD leaves some right."""
     model, images, labels = digits.model, digits.images[:8], digits.labels[:8]
-    found = autoattack(model, images, labels, Settings("linf", 0.1, 0, 0), draws())
+    found = autoattack(model, images, labels, AttackSettings("linf", 0.1, 0, 0), draws())
     left = model(found).argmax(1) == labels
-    pgd_left = model(pgd(model, images, labels, Settings("linf", 0.1, 100, 0.05), draws())).argmax(1) == labels
+    pgd_left = model(pgd(model, images, labels, AttackSettings("linf", 0.1, 100, 0.05), draws())).argmax(1) == labels
     assert pgd_left.any()
     assert not (left & ~pgd_left).any()
     assert torch.equal(found[left], images[left])
@@ -68,7 +68,7 @@ def test_few_classes_have_few_targets(
             logits.register_hook(lambda gradient: targets.append(tuple(gradient[0].nonzero().squeeze(1).tolist())))
         return logits
 
-    found = autoattack(model, images, labels, Settings("linf", 0.5, 0, 0), draws())
+    found = autoattack(model, images, labels, AttackSettings("linf", 0.5, 0, 0), draws())
     assert torch.equal(found, images)
     pairs = {pair for pair in targets if len(pair) == 2}
     assert pairs == {(0, other) for other in range(1, classes)}
@@ -82,7 +82,7 @@ def test_refuses_too_few_classes(digits: Any, draws: Callable[..., torch.Generat
             lambda seen: digits.model(seen)[:, :classes],
             digits.images[:4],
             torch.zeros(4, dtype=torch.int64),
-            Settings("linf", 0.1, 0, 0),
+            AttackSettings("linf", 0.1, 0, 0),
             draws(),
         )
 
@@ -103,7 +103,7 @@ def test_leaves_warnings_and_tracing_alone(
     before = sys.gettrace()
     sys.settrace(tracer)
     try:
-        autoattack(model, images, model(images).argmax(1), Settings("linf", 0.5, 0, 0), draws())
+        autoattack(model, images, model(images).argmax(1), AttackSettings("linf", 0.5, 0, 0), draws())
         assert sys.gettrace() is tracer
     finally:
         sys.settrace(before)
@@ -129,6 +129,6 @@ def test_takes_the_passes_it_says_where_all_fails(draws: Callable[..., torch.Gen
             logits.register_hook(backward)
         return logits
 
-    settings = Settings(norm, 0.1, 0, 0)
+    settings = AttackSettings(norm, 0.1, 0, 0)
     autoattack(model, torch.rand(1, 1, 5, 5), torch.tensor([0]), settings, draws())
     assert passes == ATTACKS["autoattack"].passes(settings)._asdict()

@@ -8,14 +8,14 @@ import re
 import pytest
 import torch
 
-from kattn_cli.attacks import Norm, Settings
-from kattn_cli.attacks.bounds import check_bounds, distances, project
+from kattn_cli.attacks import AttackSettings, Norm
+from kattn_cli.attacks.ball import check_bounds, distances, project
 
 NORMS: tuple[Norm, ...] = ("linf", "l2", "l1")
 
 
-def settings(norm: Norm, epsilon: float) -> Settings:
-    return Settings(norm, epsilon, 1, 1)
+def settings(norm: Norm, epsilon: float) -> AttackSettings:
+    return AttackSettings(norm, epsilon, 1, 1)
 
 
 def test_distances_by_hand() -> None:

@@ -14,19 +14,19 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks import ATTACKS, Norm, Settings
-from kattn_cli.attacks.bounds import check_bounds
+from kattn_cli.attacks import ATTACKS, AttackSettings, Norm
+from kattn_cli.attacks.ball import check_bounds
 from kattn_cli.errors import KattnError
 
 EVERY = [(name, norm) for name, attack in ATTACKS.items() for norm in attack.norms]
 BUDGETS: dict[Norm, float] = {"linf": 0.3, "l2": 2.0, "l1": 8.0}
 
 
-def settings(name: str, norm: Norm, targeted: bool = False) -> Settings:
+def settings(name: str, norm: Norm, targeted: bool = False) -> AttackSettings:
     attack = ATTACKS[name]
     epsilon = BUDGETS[norm] if name != "cw" else attack.epsilons[0]
     rate = 0.1 if name == "cw" else attack.relative_step
-    return Settings(norm, epsilon, min(attack.steps, 200 if name == "square" else 30), rate, targeted)
+    return AttackSettings(norm, epsilon, min(attack.steps, 200 if name == "square" else 30), rate, targeted)
 
 
 def attacked(case: Any, name: str, norm: Norm, generator: torch.Generator, count: int = 8) -> Tensor:
@@ -106,7 +106,7 @@ def test_targets_are_reached(digits: Any, draws: Callable[..., torch.Generator],
 
 @pytest.mark.parametrize("name", [name for name, attack in ATTACKS.items() if not attack.can_target])
 def test_refuses_targets(digits: Any, draws: Callable[..., torch.Generator], name: str) -> None:
-    aimed = Settings("linf", 0.1, 1, 1, targeted=True)
+    aimed = AttackSettings("linf", 0.1, 1, 1, targeted=True)
     with pytest.raises(KattnError, match=f"^{name} --targeted: aims at no class"):
         ATTACKS[name].perturb(digits.model, digits.images, digits.labels, aimed, draws())
 
@@ -116,12 +116,12 @@ def test_refuses_other_norms(digits: Any, draws: Callable[..., torch.Generator],
     norms = ATTACKS[name].norms
     for norm in set(BUDGETS) - set(norms):
         with pytest.raises(KattnError, match=f"^{name} --norm {norm}: expected {' or '.join(norms)}$"):
-            ATTACKS[name].perturb(digits.model, digits.images, digits.labels, Settings(norm, 0.1, 1, 1), draws())
+            ATTACKS[name].perturb(digits.model, digits.images, digits.labels, AttackSettings(norm, 0.1, 1, 1), draws())
 
 
 @pytest.mark.parametrize("name", [name for name in ATTACKS if name != "cw"])
 def test_refuses_infinite_budgets(digits: Any, draws: Callable[..., torch.Generator], name: str) -> None:
-    boundless = Settings(ATTACKS[name].norms[0], torch.inf, 1, 1)
+    boundless = AttackSettings(ATTACKS[name].norms[0], torch.inf, 1, 1)
     with pytest.raises(KattnError, match=f"^{name}: needs a finite ε; cw looks for the smallest perturbation$"):
         ATTACKS[name].perturb(digits.model, digits.images, digits.labels, boundless, draws())
 

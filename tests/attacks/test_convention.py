@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kattn_cli.attacks import ATTACKS, Model, Norm, Settings
-from kattn_cli.attacks.bounds import distances
-from kattn_cli.attacks.convention import UNITS, Convention, attack_in, check_in, distances_in
-from kattn_cli.attacks.fgsm import fgsm
-from kattn_cli.attacks.noise import noise
-from kattn_cli.attacks.pgd import pgd
+from kattn_cli.attacks import ATTACKS, AttackSettings, Norm
+from kattn_cli.attacks.ball import Model, distances
+from kattn_cli.attacks.fgsm import perturb as fgsm
+from kattn_cli.attacks.noise import perturb as noise
+from kattn_cli.attacks.pgd import perturb as pgd
+from kattn_cli.attacks.threat_model import UNITS, Convention, attack_in, check_in, distances_in
 
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 EVEN = (0.5, 0.5, 0.5), (0.225, 0.225, 0.225)
@@ -46,7 +46,7 @@ def test_one_over_255_normalised_is_std_over_255_in_pixels(
 ) -> None:
     """Where clipping does not bind and all channels have one std, it is the pixel attack at 0.225/255."""
     mean, std = (part.double() for part in statistics(EVEN))
-    normalised, pixels = (Settings("linf", epsilon / 255, 20, 0.15) for epsilon in (1, 0.225))
+    normalised, pixels = (AttackSettings("linf", epsilon / 255, 20, 0.15) for epsilon in (1, 0.225))
     found = attack_in("reference", attack, model, images, LABELS, normalised, draws(), mean, std)
     expected = attack(model, images, LABELS, pixels, draws())
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-8)
@@ -57,7 +57,7 @@ def test_fgsm_by_hand(model: nn.Module, images: Tensor, draws: Callable[..., tor
     """x + ε · std · sign of the gradient, channel by channel, and no pixel is clipped."""
     mean, std = statistics(IMAGENET)
     images[0] = torch.rand(3, 8, 8).round()
-    found = attack_in("reference", fgsm, model, images, LABELS, Settings("linf", 0.5, 1, 1), draws(), mean, std)
+    found = attack_in("reference", fgsm, model, images, LABELS, AttackSettings("linf", 0.5, 1, 1), draws(), mean, std)
     leaf = images.clone().requires_grad_()
     nn.functional.cross_entropy(model(leaf), LABELS, reduction="sum").backward()
     assert leaf.grad is not None
@@ -75,7 +75,7 @@ def test_images_use_their_budget_and_pass_the_check(
     weight = torch.randn(3 * size**2, 5)
     images = torch.rand(4, 3, size, size)
     images[0] = images[0].round()
-    settings = Settings(norm, epsilon, 20, 0.15)
+    settings = AttackSettings(norm, epsilon, 20, 0.15)
     found = attack_in(
         "reference", pgd, lambda seen: seen.flatten(1) @ weight, images, LABELS[:4], settings, draws(), mean, std
     )
@@ -90,10 +90,10 @@ def test_an_image_does_not_depend_on_its_batch(
     model: nn.Module, images: Tensor, draws: Callable[..., torch.Generator]
 ) -> None:
     mean, std = statistics(IMAGENET)
-    settings = Settings("linf", 0.1, 5, 0.3)
+    settings = AttackSettings("linf", 0.1, 5, 0.3)
 
     def start_at_image(
-        model: Model, images: Tensor, labels: Tensor, settings: Settings, generator: torch.Generator
+        model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
     ) -> Tensor:
         return pgd(model, images, labels, settings, generator, random_start=False)
 
@@ -106,12 +106,12 @@ def test_an_image_does_not_depend_on_its_batch(
 
 def test_paper_is_the_attack_itself(model: nn.Module, images: Tensor, draws: Callable[..., torch.Generator]) -> None:
     mean, std = statistics(IMAGENET)
-    settings = Settings("linf", 0.3, 3, 0.3)
+    settings = AttackSettings("linf", 0.3, 3, 0.3)
     found = attack_in("paper", pgd, model, images, LABELS, settings, draws(), mean, std)
     assert torch.equal(found, pgd(model, images, LABELS, settings, draws()))
     assert torch.equal(distances_in("paper", found, images, mean, std)["l2"], distances(found, images)["l2"])
     with pytest.raises(AssertionError, match=r"noise left \[0, 1\]"):
-        check_in("paper", "noise", images + 0.5, images, Settings("linf", 1, 1, 1), mean, std)
+        check_in("paper", "noise", images + 0.5, images, AttackSettings("linf", 1, 1, 1), mean, std)
 
 
 def test_smallest_perturbation_is_smallest_in_normalised_units(
@@ -120,7 +120,7 @@ def test_smallest_perturbation_is_smallest_in_normalised_units(
     """With one std, the nearest image is the same in both units, its distance 1/std times as far."""
     mean, std = torch.tensor(0.3).view(1, 1, 1), torch.tensor(0.25).view(1, 1, 1)
     images, labels = digits.images[:20], digits.labels[:20]
-    settings = Settings("l2", math.inf, 80, 0.05)
+    settings = AttackSettings("l2", math.inf, 80, 0.05)
     near: dict[Convention, Tensor] = {}
     for convention in get_args(Convention):
         found = attack_in(convention, ATTACKS["cw"].perturb, digits.model, images, labels, settings, draws(), mean, std)
@@ -137,7 +137,7 @@ def test_libraries_see_a_box(digits: Any, draws: Callable[..., torch.Generator])
     for name in ("autoattack", "square", "sld", "noise", "spsa"):
         attack = ATTACKS[name]
         norm = attack.norms[0]
-        settings = Settings(
+        settings = AttackSettings(
             norm,
             {"linf": 1.2, "l1": 40.0}[norm],
             min(attack.steps, 200 if name == "square" else 20),

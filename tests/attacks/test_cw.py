@@ -14,9 +14,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks import ATTACKS, Model, Settings
-from kattn_cli.attacks.bounds import distances
-from kattn_cli.attacks.cw import cw
+from kattn_cli.attacks import ATTACKS, AttackSettings
+from kattn_cli.attacks.ball import Model, distances
+from kattn_cli.attacks.cw import perturb as cw
 
 STEPS = 100
 RATE = 0.05
@@ -56,7 +56,7 @@ def test_finds_what_a_plain_version_finds(digits: Any, draws: Callable[..., torc
     model, images = digits.model, digits.images[:24]
     labels = (digits.labels[:24] + targeted) % 10
     _, expected = plain(model, images, labels, targeted)
-    found = cw(model, images, labels, Settings("l2", math.inf, STEPS, RATE, targeted), draws())
+    found = cw(model, images, labels, AttackSettings("l2", math.inf, STEPS, RATE, targeted), draws())
     success = (model(found).argmax(1) == labels) == targeted
     assert success.all()
     assert expected.isfinite().all()
@@ -68,10 +68,10 @@ def test_finds_what_a_plain_version_finds(digits: Any, draws: Callable[..., torc
 
 def test_finite_budget_keeps_the_clean_image_beyond_it(digits: Any, draws: Callable[..., torch.Generator]) -> None:
     model, images, labels = digits.model, digits.images[:20], digits.labels[:20]
-    unbounded = cw(model, images, labels, Settings("l2", math.inf, 60, RATE), draws())
+    unbounded = cw(model, images, labels, AttackSettings("l2", math.inf, 60, RATE), draws())
     far = distances(unbounded, images)["l2"]
     epsilon = float(far.median())
-    found = cw(model, images, labels, Settings("l2", epsilon, 60, RATE), draws())
+    found = cw(model, images, labels, AttackSettings("l2", epsilon, 60, RATE), draws())
     inside = far <= epsilon
     assert 5 <= int(inside.sum()) <= 15
     assert torch.equal(found[inside], unbounded[inside])
@@ -83,17 +83,17 @@ def test_none_found_is_the_clean_image(digits: Any, draws: Callable[..., torch.G
         return images.flatten(1)[:, :2] * 1e-6 + torch.tensor([1.0, 0.0])
 
     images = digits.images[:4]
-    found = cw(stubborn, images, torch.zeros(4, dtype=torch.int64), Settings("l2", math.inf, 5, 0.01), draws())
+    found = cw(stubborn, images, torch.zeros(4, dtype=torch.int64), AttackSettings("l2", math.inf, 5, 0.01), draws())
     assert torch.equal(found, images)
 
 
 def test_defaults_are_the_papers() -> None:
     attack = ATTACKS["cw"]
     assert (attack.norms, attack.epsilons, attack.steps) == (("l2",), (math.inf,), 1000)
-    assert attack.passes(Settings("l2", math.inf, 1000, 0.01)) == (5001, 5000)
+    assert attack.passes(AttackSettings("l2", math.inf, 1000, 0.01)) == (5001, 5000)
 
 
 def test_needs_no_git(tmp_path: Path) -> None:
     """foolbox asks for the program when it is imported."""
-    code = "from kattn_cli.attacks.library import import_foolbox; import_foolbox().attacks.L2CarliniWagnerAttack"
+    code = "from kattn_cli.attacks.libraries import import_foolbox; import_foolbox().attacks.L2CarliniWagnerAttack"
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PATH": str(tmp_path)})

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from kattn_cli.attacks import ATTACKS, Norm, Settings
-from kattn_cli.attacks.fgsm import fgsm
+from kattn_cli.attacks import ATTACKS, AttackSettings, Norm
+from kattn_cli.attacks.fgsm import perturb as fgsm
 
 foolbox = pytest.importorskip("foolbox")
 THEIRS = {"linf": foolbox.attacks.LinfFastGradientAttack, "l2": foolbox.attacks.L2FastGradientAttack}
@@ -30,7 +30,7 @@ def test_equals_foolbox(
         criterion = foolbox.criteria.Misclassification(labels)
         theirs = THEIRS[norm](random_start=False)
     expected = theirs.run(foolbox.PyTorchModel(model, bounds=(0, 1), device="cpu"), images, criterion, epsilon=epsilon)
-    found = fgsm(model, images, labels, Settings(norm, epsilon, 1, 1, targeted), draws())
+    found = fgsm(model, images, labels, AttackSettings(norm, epsilon, 1, 1, targeted), draws())
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
 

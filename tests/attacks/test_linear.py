@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks import ATTACKS, Settings
-from kattn_cli.attacks.bounds import distances
+from kattn_cli.attacks import ATTACKS, AttackSettings
+from kattn_cli.attacks.ball import distances
 
 EPSILON = 0.2
 
@@ -34,7 +34,7 @@ def logits(images: Tensor, weight: Tensor) -> Tensor:
 @pytest.mark.parametrize("name", ["fgsm", "pgd"])
 def test_worst_case_in_linf(name: str, weight: Tensor, images: Tensor, draws: Callable[..., torch.Generator]) -> None:
     """x - ε sign(w), which takes ε‖w‖₁ from the lead."""
-    settings = Settings("linf", EPSILON, 20, 0.15)
+    settings = AttackSettings("linf", EPSILON, 20, 0.15)
     labels = torch.zeros(10, dtype=torch.int64)
     found = ATTACKS[name].perturb(lambda seen: logits(seen, weight), images, labels, settings, draws())
     torch.testing.assert_close(found, images - EPSILON * weight.sign().view(3, 4, 4), rtol=0, atol=1e-12)
@@ -47,7 +47,7 @@ def test_worst_case_in_l2(
     name: str, share: float, weight: Tensor, images: Tensor, draws: Callable[..., torch.Generator]
 ) -> None:
     """It takes ε‖w‖₂ from the lead; PGD, from a random start, within half a per cent after 60 steps."""
-    settings = Settings("l2", EPSILON, 60, 0.15)
+    settings = AttackSettings("l2", EPSILON, 60, 0.15)
     labels = torch.zeros(10, dtype=torch.int64)
     found = ATTACKS[name].perturb(lambda seen: logits(seen, weight), images, labels, settings, draws())
     lost = (logits(images, weight) - logits(found, weight)) @ torch.tensor([1.0, -1.0], dtype=torch.float64)
@@ -65,7 +65,7 @@ def test_smallest_perturbation_in_l2(
     labels = torch.full((10,), int(targeted))
     lead = logits(images, weight) @ torch.tensor([1.0, -1.0])
     assert (lead > 0).any()
-    settings = Settings("l2", math.inf, 400, 0.003, targeted)
+    settings = AttackSettings("l2", math.inf, 400, 0.003, targeted)
     found = ATTACKS["cw"].perturb(lambda seen: logits(seen, weight), images, labels, settings, draws())
     far = distances(found, images)["l2"]
     expected = (lead / weight.norm()).clamp(min=0).double()

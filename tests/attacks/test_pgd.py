@@ -11,9 +11,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from kattn_cli.attacks import ATTACKS, Norm, Settings
-from kattn_cli.attacks.bounds import distances
-from kattn_cli.attacks.pgd import pgd
+from kattn_cli.attacks import ATTACKS, AttackSettings, Norm
+from kattn_cli.attacks.ball import distances
+from kattn_cli.attacks.pgd import perturb as pgd
 
 foolbox = pytest.importorskip("foolbox")
 THEIRS = {"linf": foolbox.attacks.LinfPGD, "l2": foolbox.attacks.L2PGD}
@@ -29,7 +29,7 @@ def test_equals_foolbox(colours: Any, draws: Callable[..., torch.Generator], nor
     theirs = THEIRS[norm](rel_stepsize=0.15, steps=steps, random_start=False)
     seen = foolbox.PyTorchModel(model, bounds=(0, 1), device="cpu")
     expected = theirs.run(seen, images, criterion, epsilon=EPSILON[norm])
-    settings = Settings(norm, EPSILON[norm], steps, 0.15, targeted)
+    settings = AttackSettings(norm, EPSILON[norm], steps, 0.15, targeted)
     found = pgd(model, images, labels, settings, draws(), random_start=False)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
@@ -43,7 +43,7 @@ def test_succeeds_as_often_as_foolbox_from_a_random_start(
     theirs = THEIRS[norm](rel_stepsize=0.15, steps=20, random_start=True)
     epsilon = {"linf": 0.1, "l2": 0.5}[norm]
     expected = theirs.run(seen, images, labels, epsilon=epsilon)
-    found = pgd(model, images, labels, Settings(norm, epsilon, 20, 0.15), draws())
+    found = pgd(model, images, labels, AttackSettings(norm, epsilon, 20, 0.15), draws())
     right = [(model(adversarial).argmax(1) == labels).double().mean() for adversarial in (found, expected)]
     assert 0.02 < right[0] < 0.9
     assert abs(right[0] - right[1]) < 0.02
@@ -53,14 +53,14 @@ def test_succeeds_as_often_as_foolbox_from_a_random_start(
 def test_starts_in_the_ball(digits: Any, draws: Callable[..., torch.Generator], norm: Norm) -> None:
     """Without a step, images moved: in most a pixel by nearly ε (ℓ∞), all but the shell of the ball left empty (ℓ2)."""
     images = torch.full((200, 1, 8, 8), 0.5)
-    start = pgd(digits.model, images, digits.labels[:200], Settings(norm, 0.3, 0, 0.15), draws())
+    start = pgd(digits.model, images, digits.labels[:200], AttackSettings(norm, 0.3, 0, 0.15), draws())
     far = distances(start, images)[norm] / 0.3
     assert far.max() <= 1 + 1e-6
     assert far.mean() > 0.95
 
 
 def test_unbounded_leaves_nothing_right(digits: Any, draws: Callable[..., torch.Generator]) -> None:
-    found = pgd(digits.model, digits.images, digits.labels, Settings("linf", 1.0, 40, 0.1), draws())
+    found = pgd(digits.model, digits.images, digits.labels, AttackSettings("linf", 1.0, 40, 0.1), draws())
     assert not (digits.model(found).argmax(1) == digits.labels).any()
 
 
@@ -86,7 +86,7 @@ def test_costs_as_much_as_its_passes(draws: Callable[..., torch.Generator]) -> N
             torch.autograd.grad(F.cross_entropy(model(seen), labels, reduction="sum"), seen)
 
     def attack() -> None:
-        pgd(model, images, labels, Settings("linf", 6 / 255, 20, 0.15), draws())
+        pgd(model, images, labels, AttackSettings("linf", 6 / 255, 20, 0.15), draws())
 
     taken: dict[Callable[[], None], list[float]] = {passes: [], attack: []}
     for _ in range(7):

@@ -10,12 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kattn_cli.attacks import Model, Settings
-from kattn_cli.attacks.noise import noise
-from kattn_cli.attacks.pgd import pgd
-from kattn_cli.attacks.restarts import worst_of
+from kattn_cli.attacks import AttackSettings
+from kattn_cli.attacks.ball import Model
+from kattn_cli.attacks.noise import perturb as noise
+from kattn_cli.attacks.pgd import perturb as pgd
+from kattn_cli.attacks.threat_model import worst_of
 
-SETTINGS = Settings("linf", 0.1, 3, 0.3)
+SETTINGS = AttackSettings("linf", 0.1, 3, 0.3)
 
 
 def test_one_is_the_attack_itself() -> None:
@@ -32,13 +33,13 @@ def test_keeps_the_first_success_or_the_highest_loss(
     asked: list[int] = []
 
     def scripted(
-        model: Model, images: Tensor, labels: Tensor, settings: Settings, generator: torch.Generator
+        model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
     ) -> Tensor:
         places = [int((digits.images == one).flatten(1).all(1).nonzero()[0]) for one in images]
         asked.append(len(places))
         return runs[len(asked) - 1][places]
 
-    found = worst_of(scripted, 4)(model, images, labels, Settings("linf", 9, 1, 1, targeted), draws())
+    found = worst_of(scripted, 4)(model, images, labels, AttackSettings("linf", 9, 1, 1, targeted), draws())
     successes = 0
     for index in range(100):
         logits = [model(run[index : index + 1]) for run in runs]
@@ -55,7 +56,7 @@ def test_keeps_the_first_success_or_the_highest_loss(
 @pytest.mark.parametrize("attack", [pgd, noise])
 def test_never_weaker(digits: Any, draws: Callable[..., torch.Generator], attack: Any) -> None:
     model, images, labels = digits
-    settings = Settings("linf", 0.4 if attack is noise else 0.1, 3, 0.3)
+    settings = AttackSettings("linf", 0.4 if attack is noise else 0.1, 3, 0.3)
     left = [
         model(worst_of(attack, restarts)(model, images, labels, settings, draws())).argmax(1) == labels
         for restarts in (1, 2, 8)

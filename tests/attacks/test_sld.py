@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks import ATTACKS, Settings
-from kattn_cli.attacks.bounds import check_bounds
-from kattn_cli.attacks.sld import onto_l1_ball, sld
+from kattn_cli.attacks import ATTACKS, AttackSettings
+from kattn_cli.attacks.ball import check_bounds
+from kattn_cli.attacks.sld import onto_l1_ball
+from kattn_cli.attacks.sld import perturb as sld
 
 foolbox = pytest.importorskip("foolbox")
 eagerpy = pytest.importorskip("eagerpy")
@@ -59,7 +60,7 @@ def test_equals_foolbox_with_a_projection(
     theirs = Projected(quantile=quantile, rel_stepsize=0.1, steps=20)
     seen = foolbox.PyTorchModel(model, bounds=(0, 1), device="cpu")
     expected = theirs.run(seen, images, labels, epsilon=epsilon)
-    found = sld(model, images, labels, Settings("l1", epsilon, 20, 0.1), draws())
+    found = sld(model, images, labels, AttackSettings("l1", epsilon, 20, 0.1), draws())
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-9)
 
 
@@ -68,7 +69,7 @@ def test_succeeds_as_often_as_foolbox(digits: Any, draws: Callable[..., torch.Ge
     """As it is, though it goes up to 5 % farther."""
     model, images, labels = digits
     theirs = foolbox.attacks.SparseL1DescentAttack(quantile=0.99, rel_stepsize=0.1, steps=20)
-    settings = Settings("l1", epsilon, 20, 0.1)
+    settings = AttackSettings("l1", epsilon, 20, 0.1)
     expected = theirs.run(foolbox.PyTorchModel(model, bounds=(0, 1), device="cpu"), images, labels, epsilon=epsilon)
     found = sld(model, images, labels, settings, draws())
     check_bounds("sld", found, images, settings)
@@ -86,11 +87,11 @@ def test_targeted_climbs_where_pixels_may_go(draws: Callable[..., torch.Generato
         return torch.stack([torch.zeros_like(score), score], dim=1)
 
     images = torch.tensor([1.0, 0.0, 0.5, 0.5]).view(1, 1, 2, 2)
-    found = sld(model, images, torch.tensor([1]), Settings("l1", 0.4, 10, 0.1, targeted=True), draws())
+    found = sld(model, images, torch.tensor([1]), AttackSettings("l1", 0.4, 10, 0.1, targeted=True), draws())
     torch.testing.assert_close(found.flatten(), torch.tensor([1.0, 0.4, 0.5, 0.5]))
 
 
 def test_defaults_are_cleverhans() -> None:
     attack = ATTACKS["sld"]
     assert (attack.norms, attack.epsilons, attack.steps) == (("l1",), (10.0,), 20)
-    assert Settings("l1", 10, 20, attack.relative_step).step_size == 1
+    assert AttackSettings("l1", 10, 20, attack.relative_step).step_size == 1

@@ -10,10 +10,11 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks import ATTACKS, Model, Settings
+from kattn_cli.attacks import ATTACKS, AttackSettings
 from kattn_cli.attacks import spsa as module
-from kattn_cli.attacks.draws import random_signs
-from kattn_cli.attacks.spsa import spsa
+from kattn_cli.attacks.ball import Model
+from kattn_cli.attacks.spsa import perturb as spsa
+from kattn_cli.attacks.spsa import random_signs
 
 STEPS = 3
 EPSILON = 0.1
@@ -53,7 +54,7 @@ def test_equals_the_plain_version(
 ) -> None:
     monkeypatch.setattr(module, "CHUNK", chunk)
     model, images, labels = colours.model, colours.images[:3], colours.labels[:3]
-    found = spsa(model, images, labels, Settings("linf", EPSILON, STEPS, 0.1, targeted), draws())
+    found = spsa(model, images, labels, AttackSettings("linf", EPSILON, STEPS, 0.1, targeted), draws())
     torch.testing.assert_close(found, plain(model, images, labels, targeted, draws()), rtol=0, atol=1e-9)
 
 
@@ -65,7 +66,7 @@ def test_sees_few_images_at_once_and_as_many_as_it_says(digits: Any, draws: Call
         seen.append(len(images))
         return digits.model(images)
 
-    settings = Settings("linf", EPSILON, 2, 0.1)
+    settings = AttackSettings("linf", EPSILON, 2, 0.1)
     spsa(model, digits.images[:30], digits.labels[:30], settings, draws())
     assert max(seen) <= 512
     assert sum(seen) == 30 * ATTACKS["spsa"].passes(settings).forward == 30 * 2 * 128
@@ -74,7 +75,7 @@ def test_sees_few_images_at_once_and_as_many_as_it_says(digits: Any, draws: Call
 def test_comes_near_the_gradient(digits: Any, draws: Callable[..., torch.Generator]) -> None:
     """It hurts far more than noise, and no more than PGD."""
     images, labels = digits.images[:64], digits.labels[:64]
-    settings = {name: Settings("linf", 0.1, ATTACKS[name].steps, ATTACKS[name].relative_step) for name in ATTACKS}
+    settings = {name: AttackSettings("linf", 0.1, ATTACKS[name].steps, ATTACKS[name].relative_step) for name in ATTACKS}
     right = {
         name: (digits.model(ATTACKS[name].perturb(digits.model, images, labels, settings[name], draws())).argmax(1))
         == labels
@@ -87,4 +88,4 @@ def test_comes_near_the_gradient(digits: Any, draws: Callable[..., torch.Generat
 def test_defaults_are_the_papers() -> None:
     attack = ATTACKS["spsa"]
     assert (attack.steps, attack.epsilons, attack.white_box) == (40, (0.1,), False)
-    assert math.isclose(Settings("linf", 0.1, 40, attack.relative_step).step_size, 0.01)
+    assert math.isclose(AttackSettings("linf", 0.1, 40, attack.relative_step).step_size, 0.01)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from kattn_cli.attacks import ATTACKS, Norm, Settings
-from kattn_cli.attacks.draws import seed_from
-from kattn_cli.attacks.square import square
+from kattn_cli.attacks import ATTACKS, AttackSettings, Norm
+from kattn_cli.attacks.libraries import seed_from
+from kattn_cli.attacks.square import perturb as square
 from kattn_cli.errors import KattnError
 
 theirs = pytest.importorskip("pyautoattack.square")
@@ -34,7 +34,7 @@ def test_equals_pyautoattack(
         device=torch.device("cpu"),
     )
     expected = attack.perturb(images, labels)
-    found = square(model, images, labels, Settings(norm, epsilon, 60, 0, targeted), draws())
+    found = square(model, images, labels, AttackSettings(norm, epsilon, 60, 0, targeted), draws())
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
     moved = (found != images).flatten(1).any(1)
     assert 0 < int(moved.sum()) < 24
@@ -46,7 +46,7 @@ def test_refuses_images_it_cannot_tile(colours: Any, draws: Callable[..., torch.
     for name in ("square", "autoattack"):
         text = rf"^{name} --norm l2: needs images of 5 × 5 pixels, these have 4 × 6$"
         with pytest.raises(KattnError, match=text):
-            ATTACKS[name].perturb(colours.model, images, labels, Settings("l2", 0.5, 5, 0), draws())
+            ATTACKS[name].perturb(colours.model, images, labels, AttackSettings("l2", 0.5, 5, 0), draws())
 
 
 def test_defaults_are_the_papers() -> None:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks.gradient import loss_gradient
+from kattn_cli.attacks.ball import loss_gradient
 from kattn_cli.models import Classifier, build_model
 from kattn_cli.recipe.model import Vit
 from kattn_cli.recipe.schema import Attention

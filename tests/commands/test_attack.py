@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ import torch
 from command_line import Said, kattn
 from torch import Tensor
 
-from kattn_cli.attacks import ATTACKS
-from kattn_cli.attacks.settings import Settings
-from kattn_cli.commands.attack.estimate import duration, estimate
-from kattn_cli.commands.attack.plan import Planned
+from kattn_cli.attacks import ATTACKS, AttackSettings
+from kattn_cli.commands.attack.plan import Planned, duration, estimate
 
 LITTLE = ("--limit", "40", "--batch-size", "16", "--device", "cpu")
 
@@ -78,13 +75,13 @@ def test_interrupted_it_goes_on_after_the_last_finished_batch(
     calls = {"pgd": 0, "stop after": 5}
     pgd = ATTACKS["pgd"].perturb
 
-    def counted(model: Any, images: Tensor, labels: Tensor, settings: Settings, generator: torch.Generator) -> Tensor:
+    def counted(*arguments: Any) -> Tensor:
         calls["pgd"] += 1
         if calls["pgd"] > calls["stop after"]:
             raise KeyboardInterrupt
-        return pgd(model, images, labels, settings, generator)
+        return pgd(*arguments)
 
-    monkeypatch.setitem(ATTACKS, "pgd", replace(ATTACKS["pgd"], perturb=counted))
+    monkeypatch.setattr("kattn_cli.attacks.pgd.perturb", counted)
     code, _, err = attack(capfd, results, *asked)
     assert code == 130
     assert err.strip() == "Stopped; what was measured so far is kept; the same command goes on from there"
@@ -209,8 +206,8 @@ def test_faults(results: Path, capfd: pytest.CaptureFixture[str], arguments: lis
 
 def test_estimates_count_passes() -> None:
     """PGD's 20 forward and backward passes of 1 ms and 2 ms on 100 images, twice for two restarts; noise takes none."""
-    pgd = Planned("pgd", Settings("linf", 0.1, 20, 0.15), restarts=2)
-    blind = Planned("noise", Settings("linf", 0.1, 0, 0.0))
+    pgd = Planned("pgd", AttackSettings("linf", 0.1, 20, 0.15), restarts=2)
+    blind = Planned("noise", AttackSettings("linf", 0.1, 0, 0.0))
     found = estimate([pgd, pgd, blind], images=100, passes=(1e-3, 2e-3))
     assert found == pytest.approx({"pgd": 2 * 2 * 20 * 100 * 3e-3, "noise": 0})
     assert [duration(s) for s in (42.4, 600, 9000)] == ["42 s", "10 min", "2.5 h"]

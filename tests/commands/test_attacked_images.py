@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from kattn_cli.commands.attack.images import AttackedImages
+from kattn_cli.commands.attack.measure import AttackedImages
 
 
 def add(record: AttackedImages, batch: int, first: int, right: list[int]) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kattn_cli.attacks import ATTACKS, Attack
 from kattn_cli.commands.options import (
     Checkpoint,
     CheckpointOption,
@@ -27,7 +30,9 @@ from kattn_cli.runs.run import Run, figures_folder
 if TYPE_CHECKING:
     import torch
 
-    from kattn_cli.attacks.settings import Norm as NormName
+    from kattn_cli.attacks import Norm as NormName
+    from kattn_cli.commands.attack.measure import Protocol
+    from kattn_cli.commands.attack.plan import Planned
 
 QUICK = ("pgd", "fgsm", "noise")
 EXAMPLE = "Example:  kattn attack quickstart/rpc --pgd --fgsm --noise --epsilon 1/255 --epsilon 4/255"
@@ -74,18 +79,31 @@ def listed(texts: list[str] | None) -> list[str]:
     return [part.strip() for text in texts or [] for part in text.split(",")]
 
 
+def with_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Give ``command`` a flag for each attack, after its first parameter and in place of its ``**flags``."""
+    signature = inspect.signature(command, eval_str=True)
+    runs, *others, _ = signature.parameters.values()
+    flags = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=False,
+            annotation=Annotated[bool, typer.Option(f"--{name}", help=_flag_help(card))],
+        )
+        for name, card in ATTACKS.items()
+    ]
+    command.__signature__ = signature.replace(parameters=[runs, *flags, *others])  # type: ignore[attr-defined]
+    return command
+
+
+def _flag_help(card: Attack) -> str:
+    details = ", ".join(filter(None, (card.access, card.schedule)))
+    return f"{card.description[0].upper()}{card.description[1:]} ({details})."
+
+
+@with_flags
 def attack(
     runs: Runs = None,
-    pgd: Annotated[bool, typer.Option("--pgd", help="20 steps of 0.15 ε from a random start.")] = False,
-    fgsm: Annotated[bool, typer.Option("--fgsm", help="One step of ε along the gradient's sign.")] = False,
-    spsa: Annotated[bool, typer.Option("--spsa", help="Black-box: 40 steps on estimated gradients.")] = False,
-    sld: Annotated[bool, typer.Option("--sld", help="Sparse ℓ1 descent.")] = False,
-    cw: Annotated[bool, typer.Option("--cw", help="Carlini and Wagner: the nearest image in ℓ2, 1,000 steps.")] = False,
-    noise: Annotated[bool, typer.Option("--noise", help="Uniform noise, blind to the model.")] = False,
-    autoattack: Annotated[
-        bool, typer.Option("--autoattack", help="The standard ensemble: APGD-CE, APGD-DLR, FAB, Square.")
-    ] = False,
-    square: Annotated[bool, typer.Option("--square", help="Black-box: random squares, 5,000 queries.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     word_swap: Annotated[
         bool, typer.Option("--word-swap", help="Of language models: random words of the text become AAA.")
@@ -131,17 +149,14 @@ def attack(
     device: DeviceOption = "auto",
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
+    **flags: bool,
 ) -> None:
     """Accuracy on the test set under attack; of language models, perplexity.
 
     If no attack is named: pgd, fgsm and noise, which are quick. Several runs are laid side by side, with paired
     differences from the first. What was interrupted goes on where it stopped when the same command is given again.
     """
-    flags = {
-        "pgd": pgd, "fgsm": fgsm, "spsa": spsa, "sld": sld,
-        "cw": cw, "noise": noise, "autoattack": autoattack, "square": square,
-    }  # fmt: skip
-    named = [name for name, wanted in flags.items() if wanted]
+    named = [name for name in ATTACKS if flags[name]]
     if everything and named:
         raise KattnError(f"--all and --{named[0]}: --all means every attack; leave one of them out")
     budgets: dict[NormName, list[float]] = {
@@ -162,12 +177,11 @@ def attack(
         return
     if of_text := next((run for run in chosen if run.reads == "text"), None):
         raise KattnError(f"{of_text.folder}: reads text, which --word-swap attacks; all others attack images")
+    from kattn_cli.commands.attack.measure import Protocol
     from kattn_cli.commands.attack.plan import Asked, plan
-    from kattn_cli.commands.attack.run import attack_runs
-    from kattn_cli.commands.attack.target import Protocol
 
     asked = Asked(
-        attacks=list(flags) if everything else named or QUICK,
+        attacks=list(ATTACKS) if everything else named or QUICK,
         named=bool(named),
         budgets={key: values for key, values in budgets.items() if values},
         norm=norm.value if norm else None,
@@ -187,6 +201,36 @@ def attack(
     )
     with stoppable("what was measured so far is kept; the same command goes on from there"):
         attack_runs(chosen, plan(asked), protocol, figures_folder(results, chosen), checks=checks)
+
+
+def attack_runs(runs: list[Run], planned: list[Planned], protocol: Protocol, folder: Path, *, checks: bool) -> None:
+    """Attack each run; print one table, the differences between runs and the checks; draw the figure in ``folder``.
+
+    What an interrupted command has measured of a run is kept, to the last finished batch. Checks need an attack that
+    sees gradients.
+
+    Raises:
+        RecipeError, DataError, CheckpointError, RunError: if a run cannot be opened or attacked.
+    """
+    from kattn_cli.commands.attack.checks import check_run, print_checks
+    from kattn_cli.commands.attack.measure import Target, attack_run
+    from kattn_cli.commands.attack.table import print_attacked
+    from kattn_cli.console import console, progress_bar
+    from kattn_cli.figures.robustness import draw_robustness
+    from kattn_cli.tables.frames import attack_frame
+
+    judged = []
+    checks = checks and any(ATTACKS[one.attack].white_box for one in planned)
+    with progress_bar("images") as bar:
+        for run in runs:
+            target = Target(run, protocol)
+            attack_run(target, planned, bar)
+            if checks:
+                judged.append(check_run(target))
+    print_attacked(runs, folder)
+    if judged:
+        print_checks(runs, judged)
+    console.print(draw_robustness(attack_frame(runs), folder))
 
 
 def _swap_words(

@@ -1,10 +1,17 @@
-"""One run attacked: images batch by batch, then one row for each measurement."""
+"""One run attacked: images batch by batch, then one row for each measurement.
+
+``attacked/<measurement>.csv`` grows batch by batch, so that a stopped attack goes on. One row an image: ``batch`` and
+how many images are ``of`` it, ``image`` (its place in the split), ``clean``, ``top1`` and ``top5`` (1 if the answer was
+right), ``hit`` (1 if a targeted attack's class was reached), the norms of the perturbation in the units of ε,
+``seconds`` (the batch's share).
+"""
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,19 +20,24 @@ from rich.progress import Progress
 from torch import Tensor
 
 from kattn_cli.attacks import ATTACKS
-from kattn_cli.attacks.convention import UNITS, attack_in, check_in, distances_in
-from kattn_cli.attacks.restarts import worst_of
-from kattn_cli.commands.attack.estimate import duration, estimate, seconds_an_image
-from kattn_cli.commands.attack.images import FOLDER, NORMS, AttackedImages
-from kattn_cli.commands.attack.plan import Planned
-from kattn_cli.commands.attack.target import Target
+from kattn_cli.attacks.threat_model import UNITS, Convention, attack_in, check_in, distances_in, worst_of
+from kattn_cli.commands.attack.plan import Planned, duration, estimate, seconds_an_image
 from kattn_cli.console import console
-from kattn_cli.runs.csv_rows import replace_rows
+from kattn_cli.data import Split
+from kattn_cli.device import device_name
+from kattn_cli.errors import RunError
+from kattn_cli.experiment.loading import OpenImageRun, as_image_run, open_run
+from kattn_cli.runs.csv_rows import append_rows, read_rows, replace_rows, write_rows
+from kattn_cli.runs.provenance import provenance
+from kattn_cli.runs.run import Run
 from kattn_cli.tables.attack_names import attack_name
 from kattn_cli.tables.statistics import wilson_interval
+from kattn_cli.training.checkpoint import weights_path
 from kattn_cli.training.evaluate import topk_correct
+from kattn_cli.training.fingerprint import fingerprint
 from kattn_cli.training.seed import Stream, generator
 
+BATCH = 256
 ATTACKS_CSV = "attacks.csv"
 KEY = (
     "attack",
@@ -42,6 +54,115 @@ KEY = (
 )
 LONG = 10
 """Seconds from which on an attack tells beforehand how long it may take."""
+FOLDER = "attacked"
+NORMS = ("linf", "l2", "l1")
+
+
+class AttackedImages:
+    """The rows of one measurement, those of batches that were not finished left out."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        rows = {(row["batch"], row["image"]): row for row in read_rows(path)}
+        sizes: dict[str, int] = {}
+        for batch, _ in rows:
+            sizes[batch] = sizes.get(batch, 0) + 1
+        whole = [row for (batch, _), row in rows.items() if sizes[batch] == int(row["of"])]
+        if path.exists() and len(whole) != len(read_rows(path)):
+            write_rows(path, whole)
+        self.done = {int(row["batch"]) for row in whole}
+        self.images = len(whole)
+
+    def clear(self) -> None:
+        """Forget what was measured."""
+        self.path.unlink(missing_ok=True)
+        self.done, self.images = set(), 0
+
+    def append(self, batch: int, first: int, seconds: float, **columns: Tensor) -> None:
+        """Add one batch, whose images begin at ``first`` of the split; each column is ``(B,)``."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        values = {name: column.tolist() for name, column in columns.items()}
+        size = len(next(iter(values.values())))
+        rows = [
+            {
+                "batch": batch,
+                "of": size,
+                "image": first + k,
+                **{name: f"{column[k]:.6g}" if name in NORMS else int(column[k]) for name, column in values.items()},
+                "seconds": f"{seconds / size:.6g}",
+            }
+            for k in range(size)
+        ]
+        append_rows(self.path, rows)
+        self.done.add(batch)
+        self.images += size
+
+    def table(self) -> pd.DataFrame:
+        """All rows, in the order of the images."""
+        return pd.read_csv(self.path).sort_values("image", ignore_index=True)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What all attacks on all runs share; ``limit``: only the first so many test images; ``again``: keep nothing."""
+
+    device: torch.device
+    seed: int = 0
+    limit: int | None = None
+    checkpoint: str = "best"
+    convention: Convention = "paper"
+    batch_size: int = BATCH
+    again: bool = False
+
+
+class Target:
+    """A run under attack: its model, its images, and which of them it classifies rightly."""
+
+    def __init__(self, run: Run, protocol: Protocol) -> None:
+        self.record = provenance(device_name(protocol.device))
+        opened = open_run(run, protocol.device, protocol.checkpoint)
+        self.opened: OpenImageRun = as_image_run(opened, "an attack on pixels")
+        self.protocol = protocol
+        self.model = self.opened.model.requires_grad_(False)
+        self.split: Split = self.opened.data.splits["test"].first(protocol.limit).to(protocol.device)
+        self.clean = self._clean()
+        self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
+
+    @property
+    def run(self) -> Run:
+        return self.opened.run
+
+    @property
+    def images(self) -> int:
+        """How many there are that can be read."""
+        return len(self.clean)
+
+    @torch.no_grad()
+    def _clean(self) -> Tensor:
+        """Whether the model is right on each image, ``(n,)`` bool.
+
+        Raises:
+            RunError: if the model answers otherwise when asked again, since no attack can be measured on it.
+        """
+        right = []
+        for number, (images, labels) in enumerate(self.split.batches(self.protocol.batch_size)):
+            logits = self.model(images)
+            if number == 0 and not torch.allclose(logits, self.model(images), rtol=1e-3, atol=1e-4):
+                raise RunError(f"{self.run.folder}: its model answers differently when asked twice; attacks need one")
+            right.append(topk_correct(logits, labels, 1).cpu())
+        return torch.cat(right)
+
+    def record_of(self, planned: Planned) -> AttackedImages:
+        """What this measurement has done to each image so far, on these weights and with this code."""
+        shared = {
+            "weights": self.weights,
+            "commit": self.record["commit"],
+            "seed": self.protocol.seed,
+            "images": self.images,
+            "batch_size": self.protocol.batch_size,
+            "convention": self.protocol.convention,
+        }
+        return AttackedImages(self.run.folder / FOLDER / f"{planned.stem(shared)}.csv")
 
 
 def attack_run(target: Target, planned: Sequence[Planned], bar: Progress) -> None:
@@ -151,6 +272,6 @@ def _row(target: Target, planned: Planned, record: AttackedImages) -> dict[str, 
 
 def _step_size(planned: Planned) -> float:
     """In the units of ε; an attack that by itself has no budget has no share of one either."""
-    absolute = math.isinf(ATTACKS[planned.attack].epsilons[0])
+    absolute = not ATTACKS[planned.attack].needs_budget
     settings = planned.settings
     return (settings.relative_step if absolute else settings.step_size) if settings.steps else 0.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -62,11 +61,8 @@ def _attacks() -> Rows:
     from kattn_cli.attacks import ATTACKS
 
     for name, attack in ATTACKS.items():
-        unit = "ε" if math.isfinite(attack.epsilons[0]) else "pixels"
-        step = f" of {attack.relative_step:g} {unit}" if attack.relative_step else ""
-        steps = f", {attack.steps:,} step{'s' * (attack.steps > 1)}{step}" if attack.steps else ""
-        sight = "white-box" if attack.white_box else "black-box"
-        yield name, attack.description, f"{sight}, {' '.join(attack.norms)}{steps}"
+        schedule = f", {attack.schedule}" if attack.schedule else ""
+        yield name, attack.description, f"{attack.access}, {' '.join(attack.norms)}{schedule}"
 
 
 def _recipes() -> Rows:

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kattn_cli.attacks.draws import seed_from
-from kattn_cli.attacks.settings import Model, Norm, Settings
+from kattn_cli.attacks import AttackSettings, Norm
+from kattn_cli.attacks.ball import Model
 from kattn_cli.errors import KattnError
 
 PYAUTOATTACK_NORMS: dict[Norm, str] = {"linf": "Linf", "l2": "L2", "l1": "L1"}
@@ -48,10 +48,15 @@ def foolbox_model(model: Model, device: torch.device) -> Any:
     return import_foolbox().PyTorchModel(_Wrapped(model).eval(), bounds=(0, 1), device=device)
 
 
-def foolbox_criterion(labels: Tensor, settings: Settings) -> Any:
+def foolbox_criterion(labels: Tensor, settings: AttackSettings) -> Any:
     """Another class than the labels, or the labels where targeted."""
     criteria = import_foolbox().criteria
     return criteria.TargetedMisclassification(labels) if settings.targeted else criteria.Misclassification(labels)
+
+
+def seed_from(generator: torch.Generator) -> int:
+    """A seed for a library that wants one, in [0, 2³¹)."""
+    return int(torch.randint(2**31, (), generator=generator))
 
 
 @contextmanager
@@ -81,7 +86,7 @@ def isolated(generator: torch.Generator) -> Iterator[int]:
             sys.settrace(tracer)
 
 
-def require_tiles(name: str, images: Tensor, settings: Settings) -> None:
+def require_tiles(name: str, images: Tensor, settings: AttackSettings) -> None:
     """Refuse images that pyautoattack's Square cannot divide into tiles, as it does in ℓ2 and ℓ1.
 
     Raises:

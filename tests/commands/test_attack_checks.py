@@ -1,4 +1,4 @@
-"""Verdicts on numbers under attack: each can hold, fail, and lack what it needs."""
+"""Checks on numbers under attack: each can hold, fail, and lack what it needs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from kattn_cli.attacks import checks as checks
-from kattn_cli.attacks.checks import Verdict
+from kattn_cli.commands.attack import checks
+from kattn_cli.commands.attack.checks import Check
 
 
 def rows(*measured: tuple[str, float, float], **columns: Any) -> pd.DataFrame:
@@ -34,6 +34,7 @@ def rows(*measured: tuple[str, float, float], **columns: Any) -> pd.DataFrame:
         (checks.falls_with_epsilon, [("pgd", 2, 60), ("pgd", 1, 80)], True, "pgd 90.0 → 80.0 → 60.0"),
         (checks.falls_with_epsilon, [("fgsm", 1, 60), ("fgsm", 2, 62)], False, "fgsm 90.0 → 60.0 → 62.0"),
         (checks.falls_with_epsilon, [("pgd", 1, 95), ("pgd", 2, 40)], False, "pgd 90.0 → 95.0 → 40.0"),
+        (checks.falls_with_epsilon, [("sld", 1, 60), ("sld", 2, 70)], False, "sld 90.0 → 60.0 → 70.0"),
         (checks.falls_with_epsilon, [("pgd", 1, 60), ("noise", 1, 60), ("noise", 2, 65)], None, "not measured"),
         (
             checks.iterative_beats_single_step,
@@ -55,11 +56,17 @@ def rows(*measured: tuple[str, float, float], **columns: Any) -> pd.DataFrame:
             False,
             "1/255: pgd 70.0, square 60.0",
         ),
+        (
+            checks.white_box_beats_black_box,
+            [("sld", 1, 70), ("square", 1, 60)],
+            False,
+            "1/255: sld 70.0, square 60.0",
+        ),
         (checks.white_box_beats_black_box, [("fgsm", 1, 70), ("noise", 1, 60)], None, "not measured"),
     ],
 )
 def test_verdicts(
-    check: Callable[[pd.DataFrame], Verdict], measured: list[tuple[str, float, float]], holds: bool, evidence: str
+    check: Callable[[pd.DataFrame], Check], measured: list[tuple[str, float, float]], holds: bool, evidence: str
 ) -> None:
     found = check(rows(*measured))
     assert (found.holds, found.evidence) == (holds, evidence)
@@ -81,7 +88,7 @@ def test_targeted_attacks_are_not_judged() -> None:
 
 
 def test_unbounded() -> None:
-    assert checks.reaches_zero(0.0, 128, 50) == Verdict(
+    assert checks.reaches_zero(0.0, 128, 50) == Check(
         "unbounded PGD reaches 0", True, "pgd ε = 1, 50 steps: 0.0 % on 128 images"
     )
     assert not checks.reaches_zero(0.8, 128, 50).holds

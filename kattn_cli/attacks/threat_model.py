@@ -1,4 +1,4 @@
-"""The threat model: in which units an attack's ε is, and whether pixels stay in [0, 1].
+"""The threat model: in which units ε is, whether pixels stay in [0, 1], and how many starts an attack has.
 
 ``paper``: ε in pixels, which stay in [0, 1]. ``reference``: what the program of the RPC-Attention paper's authors does,
 which attacks images that are already normalised and does not clip them: ε in units of (pixel - mean) / std, so that
@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
-from kattn_cli.attacks.bounds import check_bounds, distances
-from kattn_cli.attacks.settings import Model, Norm, Perturb, Settings
+from kattn_cli.attacks import AttackSettings, Norm
+from kattn_cli.attacks.ball import Model, Perturb, check_bounds, distances
 
 Convention = Literal["paper", "reference"]
 
@@ -60,7 +61,7 @@ def attack_in(
     model: Model,
     images: Tensor,
     labels: Tensor,
-    settings: Settings,
+    settings: AttackSettings,
     generator: torch.Generator,
     mean: Tensor,
     std: Tensor,
@@ -84,7 +85,7 @@ def check_in(
     name: str,
     adversarial: Tensor,
     images: Tensor,
-    settings: Settings,
+    settings: AttackSettings,
     mean: Tensor,
     std: Tensor,
 ) -> None:
@@ -111,3 +112,41 @@ def distances_in(
 
 def _normalised(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
     return (images - mean.to(images)) / std.to(images)
+
+
+def worst_of(perturb: Perturb, restarts: int) -> Perturb:
+    """``perturb`` run up to ``restarts`` times with fresh draws; ``perturb`` itself where that is once.
+
+    Of each image the first success is kept, and only those without one are attacked again; without any, the run of the
+    highest cross-entropy (the lowest, towards the target, where targeted) is kept. The first run draws what
+    ``perturb`` alone would, so restarts never make an attack weaker.
+    """
+    if restarts <= 1:
+        return perturb
+
+    def worst(
+        model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
+    ) -> Tensor:
+        kept = perturb(model, images, labels, settings, generator).clone()
+        success, gain = _outcome(model, kept, labels, settings)
+        for _ in range(restarts - 1):
+            left = (~success).nonzero().squeeze(1)
+            if not len(left):
+                break
+            again = perturb(model, images[left], labels[left], settings, generator)
+            new_success, new_gain = _outcome(model, again, labels[left], settings)
+            better = new_success | (new_gain > gain[left])
+            places = left[better]
+            kept[places], success[places], gain[places] = again[better], new_success[better], new_gain[better]
+        return kept
+
+    return worst
+
+
+@torch.no_grad()
+def _outcome(model: Model, images: Tensor, labels: Tensor, settings: AttackSettings) -> tuple[Tensor, Tensor]:
+    """Per image: whether the attack succeeded, and how far it got; ``(B,)`` each."""
+    logits = model(images)
+    losses = F.cross_entropy(logits, labels, reduction="none")
+    reached = logits.argmax(1) == labels
+    return (reached, -losses) if settings.targeted else (~reached, losses)
