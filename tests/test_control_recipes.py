@@ -18,8 +18,9 @@ from kattn_cli.models import build_decision_transformer, trajectory_layers
 from kattn_cli.models.decision_transformer import DecisionTransformer
 from kattn_cli.papers.published import file_of
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
+from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import DecisionTransformer as Sizes
-from kattn_cli.recipe.schema import Recipe, load_recipe
+from kattn_cli.recipe.schema import Recipe
 
 ALL = [name for name in shipped_recipes() if name.startswith("control/")]
 FULL = [name for name in ALL if not name.startswith("control/small/")]

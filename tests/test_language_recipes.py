@@ -18,8 +18,9 @@ from kattn_cli.experiment.data_section import option_faults_of
 from kattn_cli.models import build_language_model, build_sequence_classifier, sequence_layers
 from kattn_cli.papers.published import file_of
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
+from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import Decoder
-from kattn_cli.recipe.schema import Recipe, load_recipe
+from kattn_cli.recipe.schema import Recipe
 
 SMALL = [f"language/shakespeare/{name}" for name in ("softmax", "symmetric", "rpc", "primal_plus", "tssa")]
 PRIMAL = [f"language/wikitext103/{name}" for name in ("softmax", "primal_plus", "tssa")]

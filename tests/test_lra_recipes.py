@@ -14,9 +14,10 @@ from recipe_comments import comment, prose
 from kattn_cli.attention.options import build_attention, check_options
 from kattn_cli.data import DATASETS
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
+from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import Encoder
 from kattn_cli.recipe.options import option_faults
-from kattn_cli.recipe.schema import Recipe, load_recipe
+from kattn_cli.recipe.schema import Recipe
 
 TASKS = ("listops", "text", "retrieval", "image", "pathfinder", "path_x")
 COMPARED = ("softmax", "primal", "primal_plus", "tssa")

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from kattn_cli.errors import RecipeError
 from kattn_cli.experiment.recipes import load, load_sweep
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
+from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import PRESETS, TimmModel, Tost, Vit
-from kattn_cli.recipe.schema import Attention, Mechanism, load_recipe
+from kattn_cli.recipe.schema import Attention, Mechanism
 
 SOUND = """\
 name: sound

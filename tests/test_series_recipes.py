@@ -12,9 +12,10 @@ from kattn_cli.attention.options import build_attention, check_options
 from kattn_cli.data.sets.uea import Uea
 from kattn_cli.data.sets.uea_sets import SIZES, UeaSet
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
+from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import Encoder
 from kattn_cli.recipe.options import option_faults
-from kattn_cli.recipe.schema import Recipe, load_recipe
+from kattn_cli.recipe.schema import Recipe
 
 ALL = [name for name in shipped_recipes() if name.startswith("series/")]
 VOWELS = "series/japanese_vowels"

@@ -19,8 +19,9 @@ from kattn_cli.models.matching import match
 from kattn_cli.papers.published import file_of
 from kattn_cli.recipe.data import ImageSection
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
+from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import Decoder, Encoder, TimmModel, Tost
-from kattn_cli.recipe.schema import Recipe, load_recipe
+from kattn_cli.recipe.schema import Recipe
 
 FAN = [f"imagenet/{name}" for name in ("fan_tiny", "sym_fan_tiny", "rpc_fan_tiny")]
 SMALL_FAN = [f"fashion_mnist/fan/{name}" for name in ("softmax", "symmetric", "rpc")]

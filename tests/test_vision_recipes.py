@@ -12,8 +12,9 @@ from kattn_cli.attention.options import check_options
 from kattn_cli.models import build_model
 from kattn_cli.recipe.data import ImageSection
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
+from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import DecisionTransformer, Decoder, Encoder, Segmenter
-from kattn_cli.recipe.schema import Recipe, load_recipe
+from kattn_cli.recipe.schema import Recipe
 
 FOLDERS = ("imagenet", "imagenet100", "finetune", "cifar10", "fashion_mnist")
 ALL = [

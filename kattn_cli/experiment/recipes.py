@@ -24,6 +24,7 @@ from kattn_cli.models.initial import source_fault
 from kattn_cli.models.pretrained import TIMM
 from kattn_cli.models.vit import build_timm, timm_names
 from kattn_cli.models.weights_file import FILE_TYPES
+from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import (
     KINDS,
     PRESETS,
@@ -36,7 +37,7 @@ from kattn_cli.recipe.model import (
     Tost,
     Vit,
 )
-from kattn_cli.recipe.schema import Attention, Mechanism, Recipe, layer_faults, load_recipe
+from kattn_cli.recipe.schema import Attention, Mechanism, Recipe, layer_faults
 from kattn_cli.recipe.strict_yaml import Fault, KeyPath
 from kattn_cli.recipe.sweep import Point, load_points
 from kattn_cli.recipe.train import Train, augmentation_faults, mask_faults

@@ -10,7 +10,7 @@ from kattn_cli.papers.claims import PAPERS
 from kattn_cli.papers.finding import Claim
 from kattn_cli.papers.published import NAMES
 from kattn_cli.recipe.files import find_recipes
-from kattn_cli.recipe.schema import load_recipe
+from kattn_cli.recipe.load import load_recipe
 
 COMMANDS = ("train", "eval", "attack", "audit", "spectrum", "complexity", "kernel-pca")
 NAME = re.compile(r"(?!decoder/|test$|validation$|forward)[a-z][a-z0-9_]*(/[a-z0-9_]+)*")
