@@ -18,21 +18,25 @@ COMMANDS = {
     "train": "train.cli:train",
     "sweep": "sweep.cli:sweep",
     "eval": "eval.cli:evaluate",
+    "generate": "generate.cli:generate",
     "attack": "attack.cli:attack",
     "audit": "audit.cli:audit",
-    "benchmark": "benchmark.cli:benchmark",
     "complexity": "complexity.cli:complexity",
-    "generate": "generate.cli:generate",
+    "model-costs": "model_costs.cli:model_costs",
+    "decoding": "decoding.cli:decoding",
+    "benchmark": "benchmark.cli:benchmark",
+    "throughput": "throughput.cli:throughput",
     "kernel-pca": "kernel_pca.cli:kernel_pca",
     "spectrum": "spectrum.cli:spectrum",
     "plot": "plot.cli:plot",
     "report": "report.cli:report",
     "reproduce": "reproduce.cli:reproduce",
-    "throughput": "throughput.cli:throughput",
     "list": "list.cli:list_",
     "data": "data.cli:data_app",
 }
 """Where each command stands under ``kattn_cli.commands``: a function with its ``EXAMPLE`` beside it, or a Typer app."""
+FORMER = {("complexity", "--model"): "model-costs", ("complexity", "--decode"): "decoding"}
+"""Commands that were options of others, and go on working as such."""
 
 
 class _Imported(Mapping[str, Any]):
@@ -59,6 +63,12 @@ class _Group(TyperGroup):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.commands: Any = _Imported()
+
+    def resolve_command(self, context: Any, words: list[str]) -> tuple[Any, Any, list[str]]:
+        for (command, option), successor in FORMER.items():
+            if words[0] == command and option in words:
+                words = [successor, *(word for word in words[1:] if word != option)]
+        return super().resolve_command(context, words)
 
 
 app = typer.Typer(

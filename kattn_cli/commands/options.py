@@ -39,6 +39,21 @@ class DType(str, Enum):
     bfloat16 = "bfloat16"
 
 
+class Pass(str, Enum):
+    """What of a model or mechanism is measured."""
+
+    forward = "forward"
+    forward_backward = "forward+backward"
+
+
+class Operators(str, Enum):
+    """The version of an operator."""
+
+    fast = "fast"
+    plain = "plain"
+    slow = "slow"
+
+
 class FigureFormat(str, Enum):
     """What figures are written as."""
 
@@ -73,6 +88,24 @@ DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or 
 ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 CheckpointOption = Annotated[Checkpoint, typer.Option(help="The weights to use; best is chosen on validation.")]
+
+PassOption = Annotated[
+    list[Pass] | None, typer.Option("--pass", help="forward or forward+backward; repeat. [default: both]")
+]
+OperatorsOption = Annotated[
+    list[Operators] | None,
+    typer.Option(
+        help="fast: kernels made for the operator; plain: torch's operations; slow: the equations as they stand. "
+        "Repeat. [default: fast]"
+    ),
+]
+SecondsOption = Annotated[float, typer.Option(min=0.01, help="Repeat each measurement for at least so long.")]
+MemoryOption = Annotated[
+    float | None, typer.Option(min=0.001, help="GiB a measurement may take on a CPU. [default: what is free]")
+]
+ResumeTableOption = Annotated[
+    bool, typer.Option("--resume", help="Go on with the newest unfinished table of this very command.")
+]
 
 
 def references_and_overrides(arguments: list[str]) -> tuple[list[str], list[str]]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -15,9 +13,8 @@ import torch
 from command_line import Said, kattn
 
 from kattn_cli.attention import MECHANISMS
+from kattn_cli.commands.complexity import measure as complexity
 from kattn_cli.commands.complexity import report as complexity_report
-from kattn_cli.commands.complexity import row as complexity_row
-from kattn_cli.commands.complexity import run as complexity
 from kattn_cli.commands.complexity.grid import competitors
 from kattn_cli.costs.timing import Cost
 from kattn_cli.errors import RecipeError
@@ -114,7 +111,7 @@ def test_every_combination_of_the_grid(
         seen.append((*x.shape, module.heads, module.causal, x.dtype, what, version(), *bounds))
         return Cost(float(x.shape[1]), 0.1, 3, 1.0)
 
-    monkeypatch.setattr(complexity_row, "measure", measure)
+    monkeypatch.setattr(complexity, "measure", measure)
     monkeypatch.setattr(complexity_report, "draw_all", lambda *_: [])
     grid = ("--n", "16", "--dim", "4", "--heads", "2", "--batch", "1", "--batch", "3")
     causal = ("--causal", "no", "--causal", "yes", "--dtype", "bfloat16", "--limit", "9")
@@ -238,11 +235,8 @@ def test_resuming_after_memory_ran_out_does_not_try_larger_sizes(
     [
         ("--dim 10 --dim 9 --heads 3", "--heads 3 does not divide --dim 10"),
         ("--fit-from 2000", "--fit-from 2000: expected at least two sizes from there on; --n goes to 2048"),
-        ("--model --decode", "--model and --decode: expected one of the two"),
-        ("--model", "--model: no recipe was named. For example: kattn complexity --model quickstart/softmax"),
-        ("--model quickstart/rpc --causal yes", "--causal: changes nothing with --model; leave it out"),
-        ("--decode --pass forward", "--pass: changes nothing with --decode; leave it out"),
-        ("--decode --dim 8 --dim 16", "--dim: expected one value with --decode, not 2"),
+        ("--model", "No recipe was named. For example: kattn model-costs quickstart/softmax quickstart/rpc"),
+        ("--decode --attention xca", "--attention xca: has no decode(x, state), token by token; these have: softmax"),
         ("--attention linformr", "--attention linformr: expected one of softmax, "),
     ],
 )
@@ -267,61 +261,3 @@ def test_what_is_refused_before_anything_starts(
 def test_faults_of_a_mechanism(text: str, expected: str) -> None:
     with pytest.raises(RecipeError, match=expected):
         competitors([], [text], ["fast"], causal=False)
-
-
-def stub(monkeypatch: pytest.MonkeyPatch, kind: str, path: Path) -> dict[str, Any]:
-    """In place of what measures and draws models or decoding: what it was asked."""
-    asked: dict[str, Any] = {}
-
-    def measure(what: Any, **named: Any) -> Path:
-        asked.update(named, what=what)
-        path.write_text("a\n1\n")
-        return path
-
-    names = {"model_costs": ("measure_models", "draw_model_costs"), "decoding": ("measure_decoding", "draw_decoding")}
-    first, second = names[kind]
-    monkeypatch.setitem(sys.modules, f"kattn_cli.commands.{kind}", SimpleNamespace(**{first: measure}))
-    drawing = SimpleNamespace(**{second: lambda costs, folder, stem: folder / f"{stem}.png"})
-    monkeypatch.setitem(sys.modules, f"kattn_cli.figures.{kind}", drawing)
-    return asked
-
-
-def test_whole_models_are_asked_for(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = stub(monkeypatch, "model_costs", tmp_path / "models.csv")
-    arguments = (
-        "--model",
-        "quickstart/rpc",
-        "--pass",
-        "forward",
-        "--batch",
-        "4",
-        "--operators",
-        "slow",
-        "--memory",
-        "1",
-    )
-    said = kattn(capfd, "complexity", *arguments, "--device", "cpu", "--results", tmp_path)
-    assert said.out.splitlines() == [str(tmp_path / "models.csv"), str(tmp_path / "models.png")]
-    assert asked == {
-        "what": ["quickstart/rpc"], "overrides": [], "passes": ["forward"], "lengths": [], "batches": [4],
-        "dtype": torch.float32,
-        "operators": ["slow"], "results": tmp_path, "device": torch.device("cpu"), "seconds": 0.3, "limit": 2**30,
-        "resume": False,
-    }  # fmt: skip
-
-
-def test_decoding_is_asked_for(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = stub(monkeypatch, "decoding", tmp_path / "decoding.csv")
-    said = kattn(capfd, "complexity", "--decode", "--resume", "--device", "cpu", "--results", tmp_path)
-    assert said.out.splitlines() == [str(tmp_path / "decoding.csv"), str(tmp_path / "decoding.png")]
-    mechanisms = asked.pop("what")
-    assert list(mechanisms) == ["softmax", "tssa", "primal"]
-    assert mechanisms["primal"].options["projection"] == "data-independent"
-    assert asked == {
-        "contexts": [1024, 4096, 16384, 65536], "dim": 192, "heads": 3, "batch": 1, "dtype": torch.float32,
-        "results": tmp_path, "device": torch.device("cpu"), "seconds": 0.3, "limit": None, "resume": True,
-    }  # fmt: skip

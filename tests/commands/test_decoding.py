@@ -1,4 +1,4 @@
-"""``kattn complexity --decode``: its table, what is said of it, going on, and errors before anything is measured."""
+"""``kattn decoding``: its table, what is said of it, going on, and errors before anything is measured."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from command_line import kattn
 
-from kattn_cli.commands.complexity import decoding
-from kattn_cli.commands.complexity.decoding import measure_decoding
+from kattn_cli.commands.decoding import measure as decoding
+from kattn_cli.commands.decoding.measure import measure_decoding
 from kattn_cli.commands.plot.plot import plot_table
 from kattn_cli.errors import KattnError
 from kattn_cli.recipe.schema import Mechanism
@@ -24,7 +25,7 @@ COLUMNS = [
 
 
 def run(results: Path, mechanisms: dict[str, Mechanism] | None = None, resume: bool = False, **changes: Any) -> Path:
-    given: dict[str, Any] = {"contexts": [64, 16], "dim": 16, "heads": 2, "batch": 1, "dtype": torch.float32}
+    given: dict[str, Any] = {"contexts": [64, 16], "dim": 16, "heads": 2, "batch": 1, "dtype": "float32"}
     given |= {"device": torch.device("cpu"), "seconds": 0.0, "limit": None, **changes}
     return measure_decoding(mechanisms or MECHANISMS, **given, results=results, resume=resume)
 
@@ -91,9 +92,13 @@ def test_rows_of_what_does_not_fit_and_of_what_fails(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("mechanism", "changes", "message"),
     [
-        ({"name": "xca"}, {}, r"--decode mine: has no decode\(x, state\), token by token; these have: softmax, symm"),
-        ({"name": "primal"}, {}, "--decode mine: the causal form needs projection: data-independent, since f"),
-        ({"name": "tssa"}, {"heads": 3}, "--decode mine: dim = 16 is not a multiple of heads = 3"),
+        (
+            {"name": "xca"},
+            {},
+            r"--attention mine: has no decode\(x, state\), token by token; these have: softmax, ",
+        ),
+        ({"name": "primal"}, {}, "--attention mine: the causal form needs projection: data-independent, since f"),
+        ({"name": "tssa"}, {"heads": 3}, "--attention mine: dim = 16 is not a multiple of heads = 3"),
     ],
 )
 def test_faults_before_anything_is_measured(
@@ -102,3 +107,27 @@ def test_faults_before_anything_is_measured(
     with pytest.raises(KattnError, match=message):
         run(tmp_path, {"mine": Mechanism(**mechanism), "softmax": Mechanism(name="softmax")}, **changes)
     assert not (tmp_path / "complexity").exists()
+
+
+@pytest.mark.parametrize("command", [["decoding"], ["complexity", "--decode"]])
+def test_the_command_line(
+    command: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also as an option of ``kattn complexity``, as it was: what is measured by default."""
+    asked: dict[str, Any] = {}
+    table = run(tmp_path)
+
+    def measured(mechanisms: dict[str, Mechanism], **named: Any) -> Path:
+        asked.update(named, mechanisms=mechanisms)
+        return table
+
+    monkeypatch.setattr(decoding, "measure_decoding", measured)
+    said = kattn(capfd, *command, "--resume", "--device", "cpu", "--results", tmp_path)
+    assert said.out.splitlines()[-2:] == [str(table), str(table.with_suffix(".png"))]
+    mechanisms = asked.pop("mechanisms")
+    assert list(mechanisms) == ["softmax", "tssa", "primal"]
+    assert mechanisms["primal"].options["projection"] == "data-independent"
+    assert asked == {
+        "contexts": (1024, 4096, 16384, 65536), "dim": 192, "heads": 3, "batch": 1, "dtype": "float32",
+        "results": tmp_path, "device": torch.device("cpu"), "seconds": 0.3, "limit": None, "resume": True,
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""``kattn complexity --model``: whole models without their data, their table, going on, and errors."""
+"""``kattn model-costs``: whole models without their data, their table, going on, and errors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
+from command_line import kattn
 
-from kattn_cli.commands.complexity import measured_models as measured
-from kattn_cli.commands.complexity import model_costs
-from kattn_cli.commands.complexity.measured_models import measured_models
-from kattn_cli.commands.complexity.model_costs import measure_models
+from kattn_cli.commands.model_costs import measure as model_costs
+from kattn_cli.commands.model_costs import models as measured
+from kattn_cli.commands.model_costs.measure import measure_models
+from kattn_cli.commands.model_costs.models import measured_models
 from kattn_cli.commands.plot.plot import plot_table
 from kattn_cli.data.sequences import Padded
-from kattn_cli.errors import KattnError, RecipeError
+from kattn_cli.errors import RecipeError
 
 RECIPE = """\
 name: {name}
@@ -41,7 +42,7 @@ def write(folder: Path, name: str, attention: str, train: str = "", classes: str
 
 def run(results: Path, references: list[str], resume: bool = False, **changes: Any) -> Path:
     given: dict[str, Any] = {"passes": ["forward", "forward+backward"], "lengths": [], "batches": [2]}
-    given |= {"dtype": torch.float32, "operators": ["fast"], "device": torch.device("cpu"), "seconds": 0.0}
+    given |= {"precision": "float32", "operators": ["fast"], "device": torch.device("cpu"), "seconds": 0.0}
     return measure_models(references, **given | {"limit": None, **changes}, results=results, resume=resume)
 
 
@@ -81,7 +82,7 @@ def test_decoders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"DEPTH": 2, "DIM": 16, "HEADS": 2, "VOCABULARY": 11}.items():
         monkeypatch.setattr(measured, name, value)
     references = ["decoder/softmax", "decoder/primal"]
-    table = pd.read_csv(run(tmp_path, references, lengths=[32, 16], dtype=torch.bfloat16))
+    table = pd.read_csv(run(tmp_path, references, lengths=[32, 16], precision="bfloat16"))
     assert table["status"].unique().tolist() == ["ok"], table["status"].unique()
     assert table["n"].tolist() == [16, 32] * 4
     assert table["dtype"].unique().tolist() == ["bfloat16"]
@@ -179,7 +180,7 @@ def test_a_mixture_of_experts_on_a_text_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("references", "message"),
     [
-        ([], "--model: name recipes"),
+        ([], "No recipe was named. For example: kattn model-costs "),
         (["quickstart/sofmax"], 'there is no such recipe; did you mean "quickstart/softmax"'),
         (["decoder/tsa"], 'decoder/tsa: expected one of .*; did you mean "tssa"'),
         (["decoder/xca"], "decoder/xca: attention xca: has no causal form; these are causal: softmax, symmetric"),
@@ -199,6 +200,30 @@ def test_two_recipes_of_one_name_and_unknown_classes(tmp_path: Path) -> None:
         measured_models([write(tmp_path, "c", "softmax", classes="")], [])
 
 
-def test_a_precision_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(KattnError, match=r"--dtype float64: expected one of float32, bfloat16, float16, as train.prec"):
-        run(tmp_path, ["quickstart/softmax"], dtype=torch.float64)
+@pytest.mark.parametrize("command", [["model-costs"], ["complexity", "--model"]])
+def test_the_command_line(command: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Also as an option of ``kattn complexity``, as it was."""
+    options = [
+        "--pass",
+        "forward",
+        "--batch",
+        "4",
+        "--operators",
+        "slow",
+        "--memory",
+        "1",
+        "--seconds",
+        "0.01",
+        "--device",
+        "cpu",
+        "train.lr=0.1",
+    ]
+    said = kattn(capfd, *command, write(tmp_path, "a", "tssa"), *options, "--results", tmp_path)
+    assert said.code == 0, said.err
+    path = tmp_path / "complexity" / "models-cpu.csv"
+    assert said.out.splitlines()[-2:] == [str(path), str(path.with_suffix(".png"))]
+    settings = json.loads(path.with_suffix(".json").read_text())["settings"]
+    assert settings == {
+        "models": [["a", 4]], "overrides": ["train.lr=0.1"], "passes": ["forward"], "batches": [4], "dtype": "float32",
+        "operators": ["slow"], "seconds": 0.01, "limit": 2**30, "threads": torch.get_num_threads(),
+    }  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
 from kattn_cli.commands.benchmark.place import Place, by_version
-from kattn_cli.commands.complexity.measured_models import Measured, measured_models
+from kattn_cli.commands.model_costs.models import Measured, measured_models
 from kattn_cli.costs.timing import Program
 from kattn_cli.runs.csv_rows import Row
 from kattn_cli.tables.statistics import median_interval

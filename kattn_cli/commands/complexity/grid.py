@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, product
+from itertools import product
 from typing import NamedTuple
 
-import torch
-
 from kattn_cli.attention import MECHANISMS, attention_class
-from kattn_cli.attention.options import all_options, check_options
 from kattn_cli.costs.timing import Pass
-from kattn_cli.errors import RecipeError
-from kattn_cli.experiment import recipes
+from kattn_cli.experiment.mechanisms import named_mechanisms, of_recipes
 from kattn_cli.kernels.choice import Version
-from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.options import arguments
 from kattn_cli.recipe.schema import Mechanism
-from kattn_cli.recipe.strict_yaml import parse
 
 CAUSAL_PRIMAL = "primal projection=data-independent"
 """The one of primal's forms that can be causal."""
@@ -36,7 +29,7 @@ class Setting(NamedTuple):
     heads: int
     batch: int
     causal: bool
-    dtype: torch.dtype
+    dtype: str
 
 
 @dataclass(frozen=True)
@@ -49,7 +42,7 @@ class Grid:
     batches: tuple[int, ...]
     passes: tuple[Pass, ...]
     causal: tuple[bool, ...]
-    dtypes: tuple[torch.dtype, ...]
+    dtypes: tuple[str, ...]
 
     def settings(self) -> Iterator[Setting]:
         """Every combination but for N and the pass."""
@@ -88,44 +81,8 @@ def competitors(
         names = (*MECHANISMS, CAUSAL_PRIMAL) if causal else tuple(MECHANISMS)
     labelled = named_mechanisms([BASELINE, *names], references)
     chosen = [Competitor(BASELINE, version, labelled[BASELINE]) for version in BASELINE_VERSIONS]
-    is_asked = BASELINE in names or any(labelled[BASELINE] == one for one in _of_recipes(references))
+    is_asked = BASELINE in names or any(labelled[BASELINE] == one for one in of_recipes(references))
     for label, mechanism in labelled.items():
         if label != BASELINE or is_asked:
             chosen += [Competitor(label, version, mechanism) for version in versions]
     return list({(one.label, one.version): one for one in chosen}.values())
-
-
-def named_mechanisms(names: Iterable[str], references: Sequence[str] = ()) -> dict[str, Mechanism]:
-    """By label: the mechanism's name; where one has different options, the later are numbered.
-
-    Args:
-        names: ``rpc``, ``my_file.py:MyAttention``, or with options ``rpc iterations=6``.
-
-    Raises:
-        RecipeError: if one does not exist, or its options are at fault.
-    """
-    chosen: dict[str, Mechanism] = {}
-    for mechanism in (*map(_by_name, names), *_of_recipes(references)):
-        if mechanism not in chosen.values():
-            name = mechanism.name.rpartition(":")[2]
-            numbered = (name if k == 1 else f"{name}#{k}" for k in count(1))
-            chosen[next(label for label in numbered if label not in chosen)] = mechanism
-    return chosen
-
-
-def _of_recipes(references: Sequence[str]) -> list[Mechanism]:
-    found = []
-    for path in (path for reference in references for path in find_recipes(reference)):
-        attention = recipes.load(path, weights=False, data=False).attention
-        found += [Mechanism(name=one.name, **one.options) for one in (attention, *attention.layers.values())]
-    return found
-
-
-def _by_name(text: str) -> Mechanism:
-    name, *words = re.split(r"\s+(?=\w+=)", text.strip())
-    options = {key: parse(value).data for key, _, value in (word.partition("=") for word in words)}
-    if faults := check_options(name, options, ()):
-        fault = faults[0]
-        key = "".join(f" {part}:" for part in fault.path if part != "name")
-        raise RecipeError(f"--attention {name}:{key} {fault.message}")
-    return Mechanism(name=name, **all_options(name, options))

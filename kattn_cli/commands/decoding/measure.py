@@ -1,4 +1,4 @@
-"""``kattn complexity --decode``: what one more token costs each causal mechanism, as its context grows."""
+"""Measure what one more token costs each causal mechanism as its context grows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from torch import nn
 
 from kattn_cli.attention import ATTENTIONS, attention_class
 from kattn_cli.attention.options import build_attention
-from kattn_cli.commands.complexity.decoding_report import print_decoding
-from kattn_cli.console import progress_bar
+from kattn_cli.console import console, print_wide, progress_bar
 from kattn_cli.costs.decoding import TokenCost, decoding_costs
 from kattn_cli.costs.memory import is_out_of_memory
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, RecipeError
+from kattn_cli.figures.decoding import FLAT, verdicts
 from kattn_cli.recipe.schema import Mechanism
 from kattn_cli.runs.cost_table import CostTable
 from kattn_cli.runs.provenance import provenance
@@ -36,10 +36,7 @@ class _Sizes:
     dim: int
     heads: int
     batch: int
-    dtype: torch.dtype
-
-    def columns(self) -> dict[str, Any]:
-        return {**asdict(self), "dtype": str(self.dtype).removeprefix("torch.")}
+    dtype: str
 
 
 def measure_decoding(
@@ -49,7 +46,7 @@ def measure_decoding(
     dim: int,
     heads: int,
     batch: int,
-    dtype: torch.dtype,
+    dtype: str,
     results: Path,
     device: torch.device,
     seconds: float,
@@ -76,7 +73,7 @@ def measure_decoding(
     for label, mechanism in mechanisms.items():
         _require_decoding(label, mechanism, POSITIONS * contexts[-1], sizes)
     settings = {
-        **sizes.columns(),
+        **asdict(sizes),
         "mechanisms": {label: one.model_dump() for label, one in mechanisms.items()},
         "contexts": contexts,
         "seconds": seconds,
@@ -94,7 +91,7 @@ def measure_decoding(
                 costs, status = _measured(mechanism, contexts, sizes, device, seconds, limit)
                 for row in _rows(contexts, costs, status):
                     if row["context"] in missing:
-                        table.append({"attention": label, "device": device.type, **sizes.columns(), **row})
+                        table.append({"attention": label, "device": device.type, **asdict(sizes), **row})
             bar.update(task, completed=number)
     print_decoding(pd.read_csv(table.path))
     return table.path
@@ -103,12 +100,12 @@ def measure_decoding(
 def _require_decoding(label: str, mechanism: Mechanism, positions: int, sizes: _Sizes) -> None:
     if not hasattr(attention_class(mechanism.name), "decode"):
         able = ", ".join(name for name, one in ATTENTIONS.items() if hasattr(one, "decode"))
-        raise KattnError(f"--decode {label}: has no decode(x, state), token by token; these have: {able}")
+        raise KattnError(f"--attention {label}: has no decode(x, state), token by token; these have: {able}")
     try:
         with torch.device("meta"):
             _build(mechanism, positions, sizes)
     except RecipeError as error:
-        raise KattnError(f"--decode {label}: {str(error).partition(': ')[2]}") from None
+        raise KattnError(f"--attention {label}: {str(error).partition(': ')[2]}") from None
 
 
 def _build(mechanism: Mechanism, positions: int, sizes: _Sizes) -> nn.Module:
@@ -127,7 +124,7 @@ def _measured(
     """Costs by context, and why those missing are."""
     seed_torch(0, Stream.COMPLEXITY)
     try:
-        module = _build(mechanism, POSITIONS * contexts[-1], sizes).to(device, sizes.dtype).eval()
+        module = _build(mechanism, POSITIONS * contexts[-1], sizes).to(device, getattr(torch, sizes.dtype)).eval()
         given = {"dim": sizes.dim, "batch": sizes.batch}
         return decoding_costs(module, contexts, **given, seconds=seconds, limit=limit), OUT_OF_MEMORY
     except Exception as error:
@@ -142,3 +139,35 @@ def _rows(contexts: Sequence[int], costs: Mapping[int, TokenCost], failure: str)
         yield {"context": context, **columns, "status": "ok" if cost else failure}
         if cost is None and failure == OUT_OF_MEMORY:
             failure = f"{OUT_OF_MEMORY} at a shorter context"
+
+
+def print_decoding(costs: pd.DataFrame) -> None:
+    """The costs of a token behind each context, then one line a mechanism: flat or not."""
+    shortest = costs.loc[costs["status"] == "ok", "context"].min()
+    compared = f"to {shortest:,.0f} (95 %)"
+    print_wide(
+        ("", "context", "ms a token (quartiles)", compared, "kept MiB", "a step's MiB", ""),
+        [_cells(row) for _, row in costs.iterrows()],
+    )
+    for _, one in verdicts(costs).iterrows():
+        interval = f"[{one['time_low']:.2f}, {one['time_high']:.2f}]"
+        console.print(
+            f"{one['attention']}, {one['from_context']:,} to {one['to_context']:,} tokens: time {one['time']} "
+            f"(× {one['time_ratio']:.2f} {interval}), memory kept {one['memory']} (× {one['state_ratio']:.2f})",
+            markup=False,
+        )
+    console.print(f"flat: within {100 * FLAT:.0f} % of that behind the shortest context", markup=False)
+
+
+def _cells(row: pd.Series) -> list[str]:
+    if row["status"] != "ok":
+        return [row["attention"], f"{row['context']:,}", "", "", "", "", row["status"]]
+    return [
+        row["attention"],
+        f"{row['context']:,}",
+        f"{row['milliseconds']:.3f} [{row['milliseconds_low']:.3f}, {row['milliseconds_high']:.3f}]",
+        f"{row['ratio']:.2f} [{row['ratio_low']:.2f}, {row['ratio_high']:.2f}]",
+        f"{row['state_mib']:.4g}",
+        f"{row['peak_mib']:.4g}",
+        "",
+    ]

@@ -1,4 +1,4 @@
-"""``kattn complexity --model``: time, memory and operations of whole models, as the papers' tables have them."""
+"""Measure time, memory and operations of whole models, as the papers' tables have them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,21 @@ from typing import Any
 import pandas as pd
 import torch
 
-from kattn_cli.commands.complexity.measured_models import Measured, measured_models
-from kattn_cli.commands.complexity.model_passes import DecoderStep, Inference, TrainingStep
-from kattn_cli.commands.complexity.model_report import print_models
+from kattn_cli.commands.model_costs.models import DecoderStep, Inference, Measured, TrainingStep, measured_models
+from kattn_cli.commands.model_costs.report import print_models
 from kattn_cli.console import progress_bar
 from kattn_cli.costs.flops import ModelFlops, model_flops_of
 from kattn_cli.costs.memory import MIB
 from kattn_cli.costs.timing import Cost, OutOfMemory, measure
 from kattn_cli.device import device_name
-from kattn_cli.errors import KattnError
-from kattn_cli.kernels.choice import VERSIONS, Version, operators
+from kattn_cli.kernels.choice import Version, operators
 from kattn_cli.runs.cost_table import CostTable
 from kattn_cli.runs.provenance import provenance
-from kattn_cli.training.precision import DTYPES
 from kattn_cli.training.seed import Stream, seed_torch
 
 FOLDER = "complexity"
 KEYS = ("model", "pass", "n", "batch", "version")
 FORWARD, TRAINING = "forward", "training step"
-PRECISIONS = {torch.float32: "float32", **{dtype: name for name, dtype in DTYPES.items()}}
 
 
 def measure_models(
@@ -38,8 +34,8 @@ def measure_models(
     passes: Sequence[str],
     lengths: Sequence[int],
     batches: Sequence[int],
-    dtype: torch.dtype,
-    operators: Sequence[str],
+    precision: str,
+    operators: Sequence[Version],
     results: Path,
     device: torch.device,
     seconds: float,
@@ -57,18 +53,15 @@ def measure_models(
         overrides: of the recipes.
         passes: ``forward`` (inference), ``training step`` (also called ``forward+backward``: with the optimizer).
         lengths: texts of the decoders, 4,096 and 8,192 by default; models of recipes have their own number of tokens.
-        dtype: of matrix products, under autocast as in a training (``train.precision``); weights stay float32.
+        precision: of matrix products, under autocast as in a training (``train.precision``); weights stay float32.
         operators: ``fast``, ``plain``, ``slow``.
         seconds: how long a call is repeated.
         limit: bytes that a call may take on a CPU; by default what is free.
         resume: whether to go on with an unfinished table of the same settings.
 
     Raises:
-        KattnError: if a recipe or decoder is not one, or ``dtype`` is no precision of a training.
+        RecipeError: if there is none, or a recipe or decoder is not one.
     """
-    if dtype not in PRECISIONS:
-        known = ", ".join(PRECISIONS.values())
-        raise KattnError(f"--model --dtype {_name(dtype)}: expected one of {known}, as train.precision takes them")
     models = measured_models(references, lengths, overrides)
     chosen = list(dict.fromkeys(FORWARD if one == FORWARD else TRAINING for one in passes))
     settings = {
@@ -76,7 +69,7 @@ def measure_models(
         **({"overrides": list(overrides)} if overrides else {}),
         "passes": chosen,
         "batches": list(batches),
-        "dtype": _name(dtype),
+        "dtype": precision,
         "operators": list(operators),
         "seconds": seconds,
         "limit": limit,
@@ -84,15 +77,14 @@ def measure_models(
     }
     record = provenance(device_name(device))
     table = CostTable.open(results / FOLDER, f"models-{device.type}", settings, record, KEYS, resume)
-    versions = [known for one in operators for known in VERSIONS if known == one]
-    cells = list(product(chosen, models, batches, versions))
+    cells = list(product(chosen, models, batches, operators))
     with table, progress_bar("model") as bar:
-        task = bar.add_task("complexity", total=len(cells), count="", note="")
+        task = bar.add_task("models", total=len(cells), count="", note="")
         for number, (what, model, batch, version) in enumerate(cells, 1):
             note = f"{model.name} {what}, {model.tokens:,} tokens, batch {batch}, {version}"
             bar.update(task, count=f"{number}/{len(cells)}", note=note)
             if not table.has(**dict(zip(KEYS, (model.name, what, model.tokens, batch, version), strict=True))):
-                table.append(_row(model, what, batch, version, PRECISIONS[dtype], device, seconds, limit))
+                table.append(_row(model, what, batch, version, precision, device, seconds, limit))
             bar.update(task, completed=number)
     print_models(pd.read_csv(table.path), table.path)
     return table.path
@@ -146,7 +138,3 @@ def _row(
         "parameters": parameters or "",
         "status": status,
     }
-
-
-def _name(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,1 @@
+"""``kattn decoding``."""
