@@ -64,7 +64,7 @@ def clear_best(values: Mapping[str, Mapping[int, float]], quantity: str, test: T
 
 def _measured(quantities: Sequence[str]) -> str:
     kinds = dict.fromkeys(measure_of(one) for one in quantities)
-    names = [f"{one.with_unit}{' (the lower the better)' * one.lower_is_better}" for one in kinds]
+    names = [f"{one.in_words}{' (the lower the better)' * one.lower_is_better}" for one in kinds]
     where = "in new episodes" if {"return", "normalised score"} & {*names} else "on the test set"
     return f"{listed(names)} {where}"
 

@@ -155,7 +155,7 @@ def print_summary(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _measured(quantities: Sequence[str]) -> str:
-    kinds = list(dict.fromkeys(measure_of(one).with_unit for one in quantities if one not in FACTS))
+    kinds = list(dict.fromkeys(measure_of(one).in_words for one in quantities if one not in FACTS))
     if kinds in ([], ["top-1 in %"]):
         return "Top-1 on the test set in %"
     all_kinds = listed(kinds)
