@@ -27,7 +27,7 @@ class Evidence:
     """Runs, and the tables of costs, any of which may be empty.
 
     ``costs``: rows of ``kattn complexity``; ``races``: of ``kattn kernel-pca``; ``decoding``: of
-    ``kattn complexity --decode``; ``models``: of ``kattn complexity --model``.
+    ``kattn decoding``; ``models``: of ``kattn model-costs``.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ def share_of(
     """Time a sample, or weights, optimizer's state and peak memory, over those of the model ``base``.
 
     Args:
-        base, ours: models as ``kattn complexity --model`` calls them.
+        base, ours: models as ``kattn model-costs`` calls them.
         what: ``training step`` or ``forward``.
         below: where the share must be for the claim to hold.
     """

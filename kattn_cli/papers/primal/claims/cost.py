@@ -36,7 +36,7 @@ CLAIMS = [
             "§5, Table 7(a)",
             f"Primal.+ takes less training {quantity} than DeiT-Small on ImageNet.",
             f"{quantity} of a training step over DeiT-Small's, one measurement; holds below 1",
-            f"kattn complexity --model {' '.join(DEIT)} --pass forward+backward",
+            f"kattn model-costs {' '.join(DEIT)} --pass forward+backward",
             partial(share_of, DEIT[0], (DEIT[1],), "training step", quantity, 1.0),
         )
         for quantity in ("time", "memory")

@@ -12,7 +12,7 @@ OURS = ("imagenet/rpc_symvit_tiny", "imagenet/rpc_symvit_tiny_5", "imagenet/rpc_
 ALL = "imagenet/rpc_all_symvit_tiny"
 SLIGHTLY = 1.2
 """Times the baseline's cost; the paper's own greatest in training is 1.165, of two iterations in all layers."""
-COMMAND = f"kattn complexity --model {BASE} {OURS[0]} {ALL}"
+COMMAND = f"kattn model-costs {BASE} {OURS[0]} {ALL}"
 
 PASSES = {"training step": "training step", "forward": "forward pass"}
 

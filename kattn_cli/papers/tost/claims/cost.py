@@ -12,7 +12,7 @@ from kattn_cli.papers.model_cost import share_of
 
 OTHERS = ("softmax (slow)", "softmax", "mssa", "xca")
 FIGURE = "kattn complexity --attention tssa --attention xca --attention mssa --dim 384 --heads 8 --pass forward"
-MODELS = "kattn complexity --model decoder/softmax decoder/tssa --pass forward"
+MODELS = "kattn model-costs decoder/softmax decoder/tssa --pass forward"
 QUANTITIES = (("time", "milliseconds"), ("memory", "peak_mib"))
 
 
@@ -64,7 +64,7 @@ CLAIMS = [
             "D.2, Figure 8",
             f"Causal TSSA takes less {name} than softmax attention for one more token.",
             f"{name} over softmax's, behind each context, one measurement; holds below 1",
-            "kattn complexity --decode --attention tssa",
+            "kattn decoding --attention tssa",
             partial(decoding, "tssa", name),
         )
         for name, _ in QUANTITIES
