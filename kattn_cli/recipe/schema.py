@@ -10,11 +10,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from kattn_cli.recipe.data import ImageSection, SegmentationSection, SequenceSection, TrajectorySection
-from kattn_cli.recipe.model import (
-    STRICT,
-    Model,
-    Vit,
-)
+from kattn_cli.recipe.model import STRICT, Model, Vit
 from kattn_cli.recipe.strict_yaml import Fault
 from kattn_cli.recipe.train import Train
 

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 from command_line import kattn
 
-from kattn_cli.commands import benchmark as package
-from kattn_cli.commands.benchmark import bandwidth, growth, races, run
-from kattn_cli.commands.benchmark.outcome import Verdict
+from kattn_cli.commands.benchmark import items as package
+from kattn_cli.commands.benchmark import measure as run
+from kattn_cli.commands.benchmark.item import Check, Outcome
+from kattn_cli.commands.benchmark.items import bandwidth, growth, races
 from kattn_cli.costs.roofline import Ceilings
 from kattn_cli.tables.statistics import median_interval
 
@@ -32,7 +33,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_race(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = kattn(capfd, "benchmark", "causal_tssa_operator", *QUICK, "--results", tmp_path)
     assert code == 0
-    verdicts = pd.read_csv(tmp_path / "benchmark" / "cpu.csv").set_index("quantity")
+    checks = pd.read_csv(tmp_path / "benchmark" / "cpu.csv").set_index("quantity")
     measured = pd.read_csv(tmp_path / "benchmark" / "cpu.measured.csv")
     assert measured.groupby("program")["round"].apply(list).to_dict() == {
         "fast": [1, 2, 3, 4, 5, 6],
@@ -40,7 +41,7 @@ def test_a_race(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     }
     milliseconds = measured.pivot(index="round", columns="program", values="milliseconds")
     ratio = (milliseconds["slow"] / milliseconds["fast"]).median()
-    time = verdicts.loc["time"]
+    time = checks.loc["time"]
     assert time["value"] == pytest.approx(ratio, rel=1e-3)
     assert time["low"] <= time["value"] <= time["high"]
     assert (time["relation"], time["bound"]) == ("at least", 3)
@@ -63,12 +64,12 @@ def test_it_goes_on_where_it_was(
     code, _, _ = kattn(capfd, "benchmark", *items, *QUICK, "--results", tmp_path, "--resume")
     assert code == 0
     assert (tmp_path / "benchmark" / "cpu.csv").read_text().startswith(first)
-    verdicts = pd.read_csv(tmp_path / "benchmark" / "cpu.csv")
-    assert verdicts["item"].unique().tolist() == list(items)
+    checks = pd.read_csv(tmp_path / "benchmark" / "cpu.csv")
+    assert checks["item"].unique().tolist() == list(items)
     assert json.loads((tmp_path / "benchmark" / "cpu.json").read_text())["status"] == "complete"
 
 
-def _interrupted(place: object) -> package.Outcome:
+def _interrupted(place: object) -> Outcome:
     raise KeyboardInterrupt
 
 
@@ -76,27 +77,27 @@ def test_growth_and_bandwidth(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     items = ("time_exponents", "memory_exponents", "decoding", "bandwidth")
     code, _, _ = kattn(capfd, "benchmark", *items, *QUICK, "--results", tmp_path)
     assert code == 0
-    verdicts = pd.read_csv(tmp_path / "benchmark" / "cpu.csv").set_index(["item", "ours", "quantity"])
-    memory = verdicts.loc["memory_exponents"]["value"].droplevel("quantity")
+    checks = pd.read_csv(tmp_path / "benchmark" / "cpu.csv").set_index(["item", "ours", "quantity"])
+    memory = checks.loc["memory_exponents"]["value"].droplevel("quantity")
     assert memory["softmax (slow)"] > 1.5
     assert memory["softmax"] < 1.1
     assert memory["tssa"] == pytest.approx(1, abs=0.1)
-    assert verdicts.loc[("decoding", "tssa", "memory"), "value"] == pytest.approx(1, abs=0.05)
-    assert verdicts.loc[("bandwidth", "tssa", "bandwidth"), "value"] > 0
+    assert checks.loc[("decoding", "tssa", "memory"), "value"] == pytest.approx(1, abs=0.05)
+    assert checks.loc[("bandwidth", "tssa", "bandwidth"), "value"] > 0
 
 
 def test_an_item_that_fails_does_not_stop_the_others(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(place: object) -> package.Outcome:
+    def broken(place: object) -> Outcome:
         raise RuntimeError("no kernel image\nand much more")
 
     monkeypatch.setitem(package.ITEMS, "rpc_long", broken)
     code, out, _ = kattn(capfd, "benchmark", "rpc_long", "causal_tssa_operator", *QUICK, "--results", tmp_path)
     assert code == 0
     assert "rpc_long: failed: no kernel image\n" in out
-    verdicts = pd.read_csv(tmp_path / "benchmark" / "cpu.csv")
-    assert verdicts["quantity"].tolist() == ["failed", "time", "memory", "roofline"]
+    checks = pd.read_csv(tmp_path / "benchmark" / "cpu.csv")
+    assert checks["quantity"].tolist() == ["failed", "time", "memory", "roofline"]
 
 
 def test_an_unknown_item(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -107,9 +108,9 @@ def test_an_unknown_item(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> N
 
 
 def test_verdicts_by_hand() -> None:
-    assert Verdict("time", "a", "b", 3.2, 3, 4, "at least", 3, "").holds == "yes"
-    assert Verdict("memory", "a", "b", 0.06, 0, 0, "at most", 0.05, "").holds == "no"
-    assert Verdict("time", "a", "b", 3.2, 3, 4, "at least", None, "").holds == ""
+    assert Check("time", "a", "b", 3.2, 3, 4, "at least", 3, "").holds == "yes"
+    assert Check("memory", "a", "b", 0.06, 0, 0, "at most", 0.05, "").holds == "no"
+    assert Check("time", "a", "b", 3.2, 3, 4, "at least", None, "").holds == ""
 
 
 def test_median_interval_by_hand() -> None:

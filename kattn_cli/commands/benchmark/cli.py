@@ -44,10 +44,8 @@ def benchmark(
     silence_profiler()
     where = start(quiet, device)
     import pandas as pd
-    import torch
 
-    from kattn_cli.commands.benchmark.report import print_verdicts
-    from kattn_cli.commands.benchmark.run import FOLDER, run_benchmark
+    from kattn_cli.commands.benchmark.measure import FOLDER, print_checks, run_benchmark
     from kattn_cli.console import console
     from kattn_cli.figures.benchmark import draw_benchmark, has_ratios
     from kattn_cli.runs.cost_table import going_on
@@ -58,13 +56,13 @@ def benchmark(
             items or [],
             results=results,
             device=where,
-            dtype=getattr(torch, precision),
+            dtype=precision,
             rounds=rounds,
             seconds=seconds,
             resume=resume,
         )
-    verdicts = pd.read_csv(path)
-    print_verdicts(verdicts)
+    checks = pd.read_csv(path)
+    print_checks(checks)
     console.print(path)
-    if has_ratios(verdicts):
-        console.print(draw_benchmark(verdicts, path.parent, path.stem))
+    if has_ratios(checks):
+        console.print(draw_benchmark(checks, path.parent, path.stem))

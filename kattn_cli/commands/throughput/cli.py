@@ -24,7 +24,7 @@ def throughput(
 ) -> None:
     """Training speed: our loop against timm's model in a plain one, and the recipe's data against synthetic input."""
     where = start(quiet, device)
-    from kattn_cli.commands.throughput.throughput import PAIRS, measure_throughput
+    from kattn_cli.commands.throughput.measure import PAIRS, measure_throughput
     from kattn_cli.console import console
 
     with stoppable("nothing was written"):

@@ -1,10 +1,10 @@
-"""Where and in what precision a benchmark runs, and forward and backward passes to run there."""
+"""What an item of the benchmark gets and finds: a place to measure, and values that are held to bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -13,10 +13,39 @@ from kattn_cli.attention.options import build_attention
 from kattn_cli.costs.roofline import Ceilings
 from kattn_cli.costs.timing import Program, Times, in_turns
 from kattn_cli.kernels.choice import operators
+from kattn_cli.runs.csv_rows import Row
 from kattn_cli.training.seed import Stream, seed_torch
 
 DIM, HEADS = 384, 8
 """ToST-S's, the width of the ToST paper's Figure 6."""
+
+
+class Check(NamedTuple):
+    """A figure with its 95 % interval, the bound it was to keep, if any, and what it is, in words."""
+
+    quantity: str
+    ours: str
+    against: str
+    value: float
+    low: float
+    high: float
+    relation: Literal["at least", "at most"]
+    bound: float | None
+    says: str
+
+    @property
+    def holds(self) -> str:
+        """``yes`` or ``no``, by the figure itself; empty without a bound."""
+        if self.bound is None:
+            return ""
+        return "yes" if (self.value >= self.bound) == (self.relation == "at least") else "no"
+
+
+class Outcome(NamedTuple):
+    """Rows of the table, and checks."""
+
+    rows: list[Row]
+    checks: list[Check]
 
 
 @dataclass(frozen=True)

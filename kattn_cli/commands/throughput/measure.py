@@ -1,8 +1,10 @@
-"""``kattn throughput``: training speed against timm's own model in a plain loop, and of real data against synthetic."""
+"""Measure training speed against timm's own model in a plain loop, and of real data against synthetic."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -13,9 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.console import progress_bar
-from kattn_cli.costs.throughput import Speeds, Steps, measure_speeds
 from kattn_cli.data import ImageData
-from kattn_cli.device import device_name
+from kattn_cli.device import device_name, synchronise
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.loading import build, image_data_of
 from kattn_cli.models.vit import build_timm, build_vit
@@ -35,6 +36,52 @@ FOLDER = "throughput"
 PLAIN, SOFTMAX, SYNTHETIC, REAL = "timm, plain loop", "kattn, softmax", "kattn, synthetic input", "kattn, its data"
 PAIRS = ((SOFTMAX, PLAIN), (REAL, SYNTHETIC))
 """What is compared with what: the loop with timm's own, and the recipe's data with input that costs nothing."""
+Steps = Iterator[int]
+"""Each ``next`` trains one step and says how many images it saw."""
+
+
+@dataclass(frozen=True)
+class Speeds:
+    """Images a second of each program in each round, ``{name: [one a round]}``."""
+
+    rounds: dict[str, list[float]]
+
+    def median(self, name: str) -> float:
+        """The median over rounds."""
+        return statistics.median(self.rounds[name])
+
+    def ratio(self, name: str, to: str) -> tuple[float, float, float]:
+        """Median, least and greatest of the ratios of the two in one round each."""
+        ratios = [one / other for one, other in zip(self.rounds[name], self.rounds[to], strict=True)]
+        return statistics.median(ratios), min(ratios), max(ratios)
+
+
+def measure_speeds(
+    programs: Mapping[str, Steps],
+    device: torch.device,
+    *,
+    rounds: int,
+    steps: int,
+    on_round: Callable[[int], None],
+) -> Speeds:
+    """``rounds`` rounds of ``steps`` steps of each program, after a round that does not count."""
+    speeds: dict[str, list[float]] = {name: [] for name in programs}
+    for number in range(rounds + 1):
+        order = list(programs) if number % 2 else list(programs)[::-1]
+        for name in order:
+            speed = _images_per_second(programs[name], device, steps)
+            if number:
+                speeds[name].append(speed)
+        on_round(number)
+    return Speeds(speeds)
+
+
+def _images_per_second(program: Steps, device: torch.device, steps: int) -> float:
+    synchronise(device)
+    started = time.perf_counter()
+    images = sum(next(program) for _ in range(steps))
+    synchronise(device)
+    return images / (time.perf_counter() - started)
 
 
 @dataclass(frozen=True)

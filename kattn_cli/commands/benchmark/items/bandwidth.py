@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
-from kattn_cli.commands.benchmark.place import DIM, HEADS, Place, forward_backward
+from kattn_cli.commands.benchmark.item import DIM, HEADS, Check, Outcome, Place, forward_backward
 from kattn_cli.costs.roofline import causal_tssa_work, tssa_work
 from kattn_cli.kernels.causal_tssa_operator import causal_tssa
 from kattn_cli.kernels.tssa_operator import tssa
@@ -27,7 +26,7 @@ def bandwidth_shares(place: Place) -> Outcome:
     }
     times = place.in_turns(programs)
     rows: list[Row] = []
-    verdicts = []
+    checks = []
     for name, values in times.items():
         rates = [moved[name].bytes / (value / 1e3) for value in values]
         rows += [
@@ -43,5 +42,5 @@ def bandwidth_shares(place: Place) -> Outcome:
         shares = [rate / place.ceilings.bandwidth for rate in rates]
         bound = SHARE.get(place.device.type) if name == "tssa" else None
         says = f"{name}: of a copy's {place.ceilings.bandwidth / 1e9:.0f} GB/s"
-        verdicts.append(Verdict("bandwidth", name, "a copy", *median_interval(shares), "at least", bound, says))
-    return Outcome(rows, verdicts)
+        checks.append(Check("bandwidth", name, "a copy", *median_interval(shares), "at least", bound, says))
+    return Outcome(rows, checks)

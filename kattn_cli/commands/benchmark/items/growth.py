@@ -6,8 +6,7 @@ import statistics
 from typing import Any
 
 from kattn_cli.attention import ATTENTIONS
-from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
-from kattn_cli.commands.benchmark.place import DIM, Place, by_version
+from kattn_cli.commands.benchmark.item import DIM, Check, Outcome, Place, by_version
 from kattn_cli.costs.decoding import decoding_costs
 from kattn_cli.costs.memory import peak_memory
 from kattn_cli.runs.csv_rows import Row
@@ -39,7 +38,7 @@ DECODING: dict[str, dict[str, Any]] = {
 def time_exponents(place: Place) -> Outcome:
     """Forward and backward with projections, N from 2,048 to 32,768; all sizes of a mechanism take turns."""
     rows: list[Row] = []
-    verdicts = []
+    checks = []
     for label, options in TIMED.items():
         programs = {str(n): place.trained(place.mechanism(label.split()[-1], n, **options), 1, n) for n in LENGTHS}
         times = place.in_turns(programs)
@@ -49,14 +48,14 @@ def time_exponents(place: Place) -> Outcome:
             for number, value in enumerate(values, 1)
         ]
         exponent = power_law(LENGTHS, [statistics.median(times[str(n)]) for n in LENGTHS])
-        verdicts.append(Verdict("time", label, "N", *exponent, "at most", LINEAR, f"{label}: exponent of time"))
-    return Outcome(rows, verdicts)
+        checks.append(Check("time", label, "N", *exponent, "at most", LINEAR, f"{label}: exponent of time"))
+    return Outcome(rows, checks)
 
 
 def memory_exponents(place: Place) -> Outcome:
     """Peak memory of forward and backward of every mechanism, N from 1,024 to 8,192; the naive ones for comparison."""
     rows: list[Row] = []
-    verdicts = []
+    checks = []
     programs = [(name, "fast", LINEAR) for name in ATTENTIONS] + [(name, "slow", None) for name in NAIVE]
     for name, version, bound in programs:
         lengths = REMEMBERED if version == "fast" else REMEMBERED[:-1]
@@ -67,16 +66,16 @@ def memory_exponents(place: Place) -> Outcome:
             module = place.mechanism(name, n, dim=SMALL_DIM, heads=SMALL_HEADS)
             peaks.append(peak_memory(by_version(place.trained(module, 1, n, SMALL_DIM), version), place.device))
             rows.append({"program": label, "n": n, "peak_mib": round(peaks[-1], 4)})
-        verdicts.append(
-            Verdict("memory", label, "N", *power_law(lengths, peaks), "at most", bound, f"{label}: exponent of memory")
+        checks.append(
+            Check("memory", label, "N", *power_law(lengths, peaks), "at most", bound, f"{label}: exponent of memory")
         )
-    return Outcome(rows, verdicts)
+    return Outcome(rows, checks)
 
 
 def decoding(place: Place) -> Outcome:
     """Time and state of one more token after 1,024 to 65,536; softmax attention with its cache, for comparison."""
     rows: list[Row] = []
-    verdicts = []
+    checks = []
     for name, options in DECODING.items():
         place.on_turn(name)
         module = place.mechanism(name, 2 * CONTEXTS[-1], causal=True, **options).eval()
@@ -99,7 +98,7 @@ def decoding(place: Place) -> Outcome:
         held = [cost.state_mib + cost.peak_mib for cost in costs.values()]
         grown = max(held) / min(held)
         ends = f"context {CONTEXTS[0]:,} to {max(costs):,}"
-        verdicts.append(Verdict("time", name, "context", *times, "at most", flat, f"{name}: time, {ends}"))
+        checks.append(Check("time", name, "context", *times, "at most", flat, f"{name}: time, {ends}"))
         says = f"{name}: memory, {ends}"
-        verdicts.append(Verdict("memory", name, "context", grown, grown, grown, "at most", flat, says))
-    return Outcome(rows, verdicts)
+        checks.append(Check("memory", name, "context", grown, grown, grown, "at most", flat, says))
+    return Outcome(rows, checks)

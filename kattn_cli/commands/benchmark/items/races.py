@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
-from kattn_cli.commands.benchmark.place import DIM, HEADS, Place, by_version, forward_backward
+from kattn_cli.commands.benchmark.item import DIM, HEADS, Check, Outcome, Place, by_version, forward_backward
 from kattn_cli.costs.memory import peak_memory
 from kattn_cli.costs.roofline import (
     Work,
@@ -61,19 +60,19 @@ class Race:
             for name, values in times.items()
             for number, value in enumerate(values, 1)
         ]
-        verdicts = []
+        checks = []
         for other in list(programs)[1:]:
             ratios = [theirs / ours for theirs, ours in zip(times[other], times[FAST], strict=True)]
             bound = self.speed.get(other, {}).get(place.device.type)
             says = f"times as fast as {other}"
-            verdicts.append(Verdict("time", FAST, other, *median_interval(ratios), "at least", bound, says))
+            checks.append(Check("time", FAST, other, *median_interval(ratios), "at least", bound, says))
             share, bound = peaks[FAST] / peaks[other], self.memory.get(other, {}).get(place.device.type)
             says = f"of the memory of {other}"
-            verdicts.append(Verdict("memory", FAST, other, share, share, share, "at most", bound, says))
+            checks.append(Check("memory", FAST, other, share, share, share, "at most", bound, says))
         floor = self.work(place).milliseconds(place.ceilings)
         reached = median_interval([floor / value for value in times[FAST]])
-        verdicts.append(Verdict("roofline", FAST, "the machine", *reached, "at least", None, "of the roofline"))
-        return Outcome(rows, verdicts)
+        checks.append(Check("roofline", FAST, "the machine", *reached, "at least", None, "of the roofline"))
+        return Outcome(rows, checks)
 
 
 def _tssa_operator(place: Place) -> dict[str, Program]:

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 
-from kattn_cli.commands.benchmark.measurements import ITEMS
-from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
-from kattn_cli.commands.benchmark.place import Place
-from kattn_cli.console import console, progress_bar
+from kattn_cli.commands.benchmark.item import Check, Outcome, Place
+from kattn_cli.commands.benchmark.items import ITEMS
+from kattn_cli.console import console, print_wide, progress_bar
 from kattn_cli.costs.roofline import ceilings
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, did_you_mean
@@ -22,6 +22,8 @@ from kattn_cli.runs.provenance import provenance
 
 FOLDER = "benchmark"
 KEYS = ("item", "quantity", "ours", "against")
+SIGNS = {"at least": "≥", "at most": "≤"}
+HEADER = ["figure of", "figure", "95 % interval", "bound", "holds"]
 MEASURED = ("program", "n", "batch", "round", "milliseconds", "peak_mib", "state_mib")
 
 
@@ -30,14 +32,15 @@ def run_benchmark(
     *,
     results: Path,
     device: torch.device,
-    dtype: torch.dtype,
+    dtype: str,
     rounds: int,
     seconds: float,
     resume: bool,
 ) -> Path:
-    """Verdicts go to ``<results>/benchmark/<device>.csv``, every measurement to ``<device>.measured.csv`` beside it.
+    """Measure the items and return the path of the table of checks, ``<results>/benchmark/<device>.csv``.
 
-    An item that fails says so in a verdict of its own, and the others go on.
+    Every single measurement goes to ``<device>.measured.csv`` beside it. An item that fails says so in a check of
+    its own, and the others go on.
 
     Raises:
         KattnError: if an item is unknown.
@@ -49,7 +52,7 @@ def run_benchmark(
     settings = {
         "items": names,
         "device": device.type,
-        "dtype": str(dtype).removeprefix("torch."),
+        "dtype": dtype,
         "rounds": rounds,
         "seconds": seconds,
         "threads": torch.get_num_threads(),
@@ -63,15 +66,17 @@ def run_benchmark(
         def on_turn(program: str) -> None:
             bar.update(task, note=f"{name}: {program}")
 
-        place = Place(device, dtype, ceilings(device, dtype, rounds, seconds), rounds, seconds, on_turn)
+        precision: torch.dtype = getattr(torch, dtype)
+        limits = ceilings(device, precision, rounds, seconds)
+        place = Place(device, precision, limits, rounds, seconds, on_turn)
         for number, name in enumerate(names):
             bar.update(task, completed=number, count=f"{number}/{len(names)}", note=name)
             if name in done:
                 continue
             outcome = _outcome(name, place)
             append_rows(table.path.with_suffix(".measured.csv"), _measured(name, outcome, settings))
-            for verdict in outcome.verdicts:
-                table.append({"item": name, **_columns(verdict), "device": device.type, "dtype": settings["dtype"]})
+            for check in outcome.checks:
+                table.append({"item": name, **_columns(check), "device": device.type, "dtype": settings["dtype"]})
         bar.update(task, completed=len(names), count=f"{len(names)}/{len(names)}", note="")
     return table.path
 
@@ -83,7 +88,7 @@ def _outcome(name: str, place: Place) -> Outcome:
         said = str(error).strip().splitlines() or [type(error).__name__]
         console.print(f"{name}: failed: {said[0]}", markup=False)
         nothing = float("nan")
-        failed = Verdict("failed", "", "", nothing, nothing, nothing, "at least", None, said[0])
+        failed = Check("failed", "", "", nothing, nothing, nothing, "at least", None, said[0])
         return Outcome([], [failed])
 
 
@@ -92,8 +97,19 @@ def _measured(name: str, outcome: Outcome, settings: dict[str, Any]) -> list[dic
     return [{**fixed, **{column: row.get(column, "") for column in MEASURED}} for row in outcome.rows]
 
 
-def _columns(verdict: Verdict) -> dict[str, Any]:
-    found = verdict._asdict()
+def _columns(check: Check) -> dict[str, Any]:
+    found = check._asdict()
     for column in ("value", "low", "high"):
         found[column] = f"{found[column]:.5g}"
-    return {**found, "bound": "" if verdict.bound is None else f"{verdict.bound:.5g}", "holds": verdict.holds}
+    return {**found, "bound": "" if check.bound is None else f"{check.bound:.5g}", "holds": check.holds}
+
+
+def print_checks(checks: pd.DataFrame) -> None:
+    """Print each value with its interval, the bound, whether it holds, and what it is."""
+    rows = []
+    for row in checks.fillna({"says": "", "holds": ""}).itertuples():
+        interval = "" if row.low == row.high or pd.isna(row.low) else f"{row.low:.3g} to {row.high:.3g}"
+        bound = "" if pd.isna(row.bound) else f"{SIGNS[str(row.relation)]} {row.bound:.3g}"
+        figure = "" if pd.isna(row.value) else f"{row.value:.3g}"
+        rows.append([f"{row.item}: {row.says}", figure, interval, bound, str(row.holds)])
+    print_wide(HEADER, rows)

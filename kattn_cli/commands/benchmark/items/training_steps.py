@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kattn_cli.commands.benchmark.outcome import Outcome, Verdict
-from kattn_cli.commands.benchmark.place import Place, by_version
+from kattn_cli.commands.benchmark.item import Check, Outcome, Place, by_version
 from kattn_cli.commands.model_costs.models import Measured, measured_models
 from kattn_cli.costs.timing import Program
 from kattn_cli.runs.csv_rows import Row
@@ -17,7 +16,7 @@ BATCH = {"cpu": 8, "cuda": 128}
 def training_steps(place: Place) -> Outcome:
     """Forward, loss, backward and optimizer, as the recipe says; synthetic images, weights in float32."""
     rows: list[Row] = []
-    verdicts = []
+    checks = []
     batch = BATCH[place.device.type]
     for model in measured_models(MODELS, ()):
         step = _step(model, place, batch)
@@ -29,8 +28,8 @@ def training_steps(place: Place) -> Outcome:
         ]
         ratios = [slow / fast for slow, fast in zip(times["slow"], times["fast"], strict=True)]
         says = f"{model.name}: times as fast a step, batch {batch}"
-        verdicts.append(Verdict("time", model.name, "slow", *median_interval(ratios), "at least", None, says))
-    return Outcome(rows, verdicts)
+        checks.append(Check("time", model.name, "slow", *median_interval(ratios), "at least", None, says))
+    return Outcome(rows, checks)
 
 
 def _step(model: Measured, place: Place, batch: int) -> Program:
