@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from kattn_cli.attention.options import build_attention, check_options
-from kattn_cli.data.sets.uea import Uea
-from kattn_cli.data.sets.uea_sets import SIZES, UeaSet
+from kattn_cli.data.sets.uea import SIZES, Uea, UeaSet
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
 from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import Encoder

@@ -8,35 +8,31 @@ from typing import Any, TypeVar, overload
 from kattn_cli.data.corpora import Lambada, OpenWebText, PennTreebank, Text, WikiText2, WikiText103
 from kattn_cli.data.dataset import Corpus, DataSet, ImageDataSet, SequenceDataSet
 from kattn_cli.data.holdout import DEFAULT_SHARE, hold_out
-from kattn_cli.data.images import ImageData, MemorySplit, Split, SplitName
+from kattn_cli.data.images import ImageData, MemorySplit, Split, SplitName, channel_statistics
 from kattn_cli.data.reading.files import FileSplit
-from kattn_cli.data.segmentation import (
-    Ade20k,
-    FashionCanvases,
-    MaskSplit,
-    SegmentationData,
-    SegmentationDataSet,
-    load_segmentation,
-)
+from kattn_cli.data.segmentation import MaskSplit, SegmentationData, SegmentationDataSet, load_segmentation
 from kattn_cli.data.sequences import SequenceData, SequenceSplit, channel_moments
 from kattn_cli.data.sets.aan import Aan
+from kattn_cli.data.sets.ade20k import Ade20k
 from kattn_cli.data.sets.cifar10 import Cifar10
 from kattn_cli.data.sets.cifar100 import Cifar100
+from kattn_cli.data.sets.d4rl import D4rl
 from kattn_cli.data.sets.digits import Digits
+from kattn_cli.data.sets.fashion_canvases import FashionCanvases
 from kattn_cli.data.sets.fashion_mnist import FashionMnist
 from kattn_cli.data.sets.flowers102 import Flowers102
 from kattn_cli.data.sets.huggingface import HuggingFace
 from kattn_cli.data.sets.imagefolder import ImageFolder
 from kattn_cli.data.sets.listops import ListOps
+from kattn_cli.data.sets.minari import Minari
 from kattn_cli.data.sets.mnist import Mnist
 from kattn_cli.data.sets.pathfinder import Pathfinder
 from kattn_cli.data.sets.pets import Pets
 from kattn_cli.data.sets.pixels import Pixels
 from kattn_cli.data.sets.sentences import Imdb, Sst2, Sst5
 from kattn_cli.data.sets.uea import Uea
-from kattn_cli.data.statistics import channel_statistics
 from kattn_cli.data.text import TextData, TokenSplit
-from kattn_cli.data.trajectories import D4rl, Minari, TrajectoryData, TrajectorySet, load_trajectories
+from kattn_cli.data.trajectories import TrajectoryData, TrajectorySet, load_trajectories
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import DataSection, ImageSection, SegmentationSection
 from kattn_cli.recipe.options import arguments

@@ -1,4 +1,4 @@
-"""What every image data set is to the rest of kattn: splits that give batches of pixels in [0, 1]."""
+"""What every image data set is to the rest of kattn: splits of pixels in [0, 1], and their mean and deviation."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, Protocol
 
 import torch
 import torch.nn.functional as F
+from timm.data import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD
 from torch import Tensor
 
 SplitName = Literal["train", "validation", "test"]
@@ -111,3 +112,38 @@ class ImageData:
     def targets(self, count: int, device: torch.device | str) -> Tensor:
         """``count`` random classes."""
         return torch.randint(self.classes, (count,), device=device)
+
+
+_CHUNK = 4096
+Channels = tuple[float, ...]
+
+
+def channel_statistics(split: Split, channels: int) -> tuple[Channels, Channels]:
+    """Mean and standard deviation of each channel, of pixels in [0, 1].
+
+    Of images on disk, which are too many to be read for this, those of ImageNet, as the papers' programs use.
+    """
+    if not isinstance(split, MemorySplit):
+        return _imagenet(IMAGENET_DEFAULT_MEAN, channels), _imagenet(IMAGENET_DEFAULT_STD, channels)
+    if split.images.is_floating_point():
+        pixels = split.images.double()
+        return tuple(pixels.mean((0, 2, 3)).tolist()), tuple(pixels.std((0, 2, 3)).tolist())
+    counts = _histograms(split.images).double()
+    values = torch.arange(256, dtype=torch.float64) / 255
+    total = counts.sum(1)
+    mean = counts @ values / total
+    variance = (counts * (values - mean[:, None]) ** 2).sum(1) / (total - 1)
+    return tuple(mean.tolist()), tuple(variance.sqrt().tolist())
+
+
+def _histograms(images: Tensor) -> Tensor:
+    """How often each value occurs in each channel of uint8 ``images`` ``(n, C, H, W)``; ``(C, 256)``."""
+    counts = torch.zeros(images.shape[1], 256, dtype=torch.int64)
+    for chunk in images.split(_CHUNK):
+        for channel, pixels in enumerate(chunk.unbind(1)):
+            counts[channel] += torch.bincount(pixels.flatten(), minlength=256)
+    return counts
+
+
+def _imagenet(values: Channels, channels: int) -> Channels:
+    return values if channels == len(values) else (sum(values) / len(values),) * channels

@@ -5,7 +5,6 @@ Importing it registers ``kattn/Corridor-v0`` with gymnasium, which must be insta
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -90,15 +89,3 @@ def scripted_trajectories(count: int, seed: int = 0) -> dict[str, NDArray[Any]]:
     arrays = {name: np.array(values, np.float32) for name, values in columns.items()}
     ends = np.arange(1, count * STEPS + 1) % STEPS == 0
     return {**arrays, "terminals": np.zeros(count * STEPS, bool), "timeouts": ends}
-
-
-def write_scripted(path: Path, count: int, seed: int = 0) -> None:
-    """The same as an HDF5 file, whole or not at all, that names its environment.
-
-    Raises:
-        DataError: if it cannot be written.
-    """
-    from kattn_cli.data.trajectories.steps import Steps
-    from kattn_cli.data.trajectories.writing import write_steps
-
-    write_steps(path, Steps(**scripted_trajectories(count, seed)), {"environment": CORRIDOR})

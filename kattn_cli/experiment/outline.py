@@ -9,8 +9,8 @@ from kattn_cli.data.dataset import DataSet, SequenceDataSet
 from kattn_cli.data.segmentation import SegmentationDataSet
 from kattn_cli.data.trajectories import TrajectorySet
 from kattn_cli.data.vocabulary import VOCABULARY_FILE, read_vocabulary
+from kattn_cli.environments.make import LONGEST
 from kattn_cli.environments.names import ENVIRONMENTS, short_name
-from kattn_cli.environments.single import LONGEST
 from kattn_cli.errors import DataError
 from kattn_cli.experiment.data_section import facts_of, image_size
 from kattn_cli.experiment.loading import data_of

@@ -41,7 +41,7 @@ from kattn_cli.recipe.schema import Attention, Mechanism, Recipe, layer_faults
 from kattn_cli.recipe.strict_yaml import Fault, KeyPath
 from kattn_cli.recipe.sweep import Point, load_points
 from kattn_cli.recipe.train import Train, augmentation_faults, mask_faults
-from kattn_cli.training.randaugment import parse_policy
+from kattn_cli.training.augment.randaugment import parse_policy
 
 
 def load(path: Path, overrides: Sequence[str] = (), *, weights: bool = True, data: bool = True) -> Recipe:

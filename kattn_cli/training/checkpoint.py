@@ -7,6 +7,7 @@ in their header, the state one of each record, as every zip file does.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -315,3 +316,19 @@ def _same_recipe(path: Path, made_by: dict[str, Any], recipe: dict[str, Any]) ->
 def _some(names: list[str]) -> str:
     more = f" and {len(names) - 2} more" if len(names) > 2 else ""
     return ", ".join(names[:2]) + more + (" is" if len(names) == 1 else " are")
+
+
+DIGITS = 12
+_BLOCK = 1 << 20
+
+
+def fingerprint(path: Path) -> str:
+    """The first 12 hexadecimal digits of the SHA-256 of a file of weights.
+
+    Where ``path`` is missing, that of the checkpoint before it, which is then used in its place.
+    """
+    digest = hashlib.sha256()
+    with (path if path.is_file() else previous_path(path)).open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()[:DIGITS]

@@ -15,10 +15,10 @@ from kattn_cli.data.reading.workers import Transform
 from kattn_cli.data.segmentation.views import RandomView
 from kattn_cli.data.trajectories import TrajectorySplit
 from kattn_cli.recipe.train import Train
-from kattn_cli.training.augment import Augment, after_decoding, in_memory
+from kattn_cli.training.augment.batches import Augment, after_decoding, in_memory
+from kattn_cli.training.augment.transforms import train_transform
 from kattn_cli.training.plan import Plan, Shard
 from kattn_cli.training.seed import Stream, derived_seed
-from kattn_cli.training.transforms import train_transform
 
 Dealt = tuple[Shard, Any, Any]
 """A shard, what the model is given, and what it should say.

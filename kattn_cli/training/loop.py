@@ -20,18 +20,24 @@ from kattn_cli.errors import TrainingError
 from kattn_cli.models import AttentionModel, auxiliary_loss
 from kattn_cli.recipe.train import Train
 from kattn_cli.tasks.objectives import Checked, objective_of
+from kattn_cli.training.augment.batches import Mix
 from kattn_cli.training.checkpoint import kept_name
-from kattn_cli.training.compiled import compiled
 from kattn_cli.training.distributed import World
 from kattn_cli.training.feed import Dealt, build_feed
 from kattn_cli.training.interrupt import Interruption, catch_interruption
-from kattn_cli.training.mix import Mix
-from kattn_cli.training.nonfinite import CHECK_EVERY, NonFinite
-from kattn_cli.training.optim import build_optimizer, learning_rate, set_learning_rate
 from kattn_cli.training.plan import Plan
-from kattn_cli.training.precision import autocast, grad_scaler
 from kattn_cli.training.seed import Stream, seed_all
 from kattn_cli.training.sharding import accumulating, clip, full_state, load_full_state, parallelise, whole
+from kattn_cli.training.step import (
+    CHECK_EVERY,
+    NonFinite,
+    autocast,
+    build_optimizer,
+    compiled,
+    grad_scaler,
+    learning_rate,
+    set_learning_rate,
+)
 
 
 @dataclass

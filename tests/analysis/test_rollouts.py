@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from kattn_cli.data.sequences import Padded
 from kattn_cli.data.trajectories import Windows
+from kattn_cli.environments.make import make_environments
 from kattn_cli.environments.names import CORRIDOR
-from kattn_cli.environments.parallel import make_environments
 from kattn_cli.environments.scripted import STEPS, best_return, scripted_trajectories, worst_return
 from kattn_cli.models import AttentionModel
 from kattn_cli.models.decision_transformer import build_decision_transformer

@@ -239,7 +239,7 @@ def test_hyperparameters_are_yaml() -> None:
 
 
 def test_a_missing_package_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from kattn_cli.environments import extra
+    from kattn_cli.environments import make as extra
 
     monkeypatch.setattr(extra, "find_spec", lambda name: None if name == "stable_baselines3" else object())
     expected = r"kattn data collect needs stable_baselines3, which is not installed: pip install 'kattn\[control\]'"

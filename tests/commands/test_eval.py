@@ -13,8 +13,7 @@ from command_line import kattn
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tasks.images.evaluation import EVAL_CSV, Settings, evaluate_runs
-from kattn_cli.training.checkpoint import weights_path
-from kattn_cli.training.fingerprint import fingerprint
+from kattn_cli.training.checkpoint import fingerprint, weights_path
 
 BEFORE = ["split", "severity", "images", "top1", "top1_low", "top1_high", "top5", "loss", "ece", "checkpoint"]
 """The columns of an earlier version."""

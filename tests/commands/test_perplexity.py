@@ -22,8 +22,7 @@ from kattn_cli.runs.run import Run
 from kattn_cli.tasks.text import perplexity
 from kattn_cli.tasks.text.perplexity import KEY, PERPLEXITY_CSV
 from kattn_cli.tasks.text.windows import surprise
-from kattn_cli.training.checkpoint import weights_path
-from kattn_cli.training.fingerprint import fingerprint
+from kattn_cli.training.checkpoint import fingerprint, weights_path
 
 CPU = torch.device("cpu")
 BEER = "\n".join(f"{number} bottles of Ale on the wall, {number} bottles of Ale." for number in range(80))

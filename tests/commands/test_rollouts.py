@@ -21,8 +21,7 @@ from kattn_cli.runs.run import Run
 from kattn_cli.tables.rollouts import ROLLOUTS_CSV
 from kattn_cli.tasks.control import rollouts
 from kattn_cli.tasks.control.rollouts import KEY
-from kattn_cli.training.checkpoint import weights_path
-from kattn_cli.training.fingerprint import fingerprint
+from kattn_cli.training.checkpoint import fingerprint, weights_path
 
 CPU = torch.device("cpu")
 RECIPE = """\

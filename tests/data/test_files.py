@@ -20,8 +20,7 @@ from torchvision.transforms.functional import pil_to_tensor
 
 from kattn_cli.data.images import MemorySplit
 from kattn_cli.data.reading import files
-from kattn_cli.data.reading.decode import Corruption, Unreadable, open_image
-from kattn_cli.data.reading.encoded import paths_of
+from kattn_cli.data.reading.encoded import Corruption, Unreadable, open_image, paths_of
 from kattn_cli.data.reading.files import FileDataSet, FileSplit
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import ImageSection

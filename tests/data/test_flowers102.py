@@ -13,7 +13,7 @@ from scipy.io import savemat
 from torchvision.datasets import Flowers102 as Torchvision
 
 from kattn_cli.data.images import MemorySplit
-from kattn_cli.data.reading.decode import EvaluationView
+from kattn_cli.data.reading.encoded import EvaluationView
 from kattn_cli.data.sets.flowers102 import Flowers102
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import ImageSection

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kattn_cli.data.reading.generated import Damaged, kept
+from kattn_cli.data.reading.storage import Damaged, kept
 from kattn_cli.errors import DataError
 
 

@@ -10,7 +10,7 @@ import pytest
 from tiny_data import idx
 from torchvision.datasets.mnist import read_image_file
 
-from kattn_cli.data.reading.idx import content_md5, read_idx, read_labels
+from kattn_cli.data.sets.mnist import content_md5, read_idx, read_labels
 from kattn_cli.errors import DataError
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (5, 28, 28))

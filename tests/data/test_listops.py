@@ -13,8 +13,7 @@ import torch
 
 from kattn_cli.data.sequences import SequenceSplit
 from kattn_cli.data.sets.listops import ListOps, data_set, generate
-from kattn_cli.data.sets.listops.grammar import END, TOKENS, read_tokens, spelled
-from kattn_cli.data.sets.listops.trees import draw_sequences, longest_possible
+from kattn_cli.data.sets.listops.expressions import END, TOKENS, draw_sequences, longest_possible, read_tokens, spelled
 from kattn_cli.errors import DataError
 
 SMALL: dict[str, Any] = {"min_length": 5, "max_length": 40, "train": 300, "choose_by": 40, "test": 50}

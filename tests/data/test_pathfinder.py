@@ -13,12 +13,9 @@ from PIL import Image
 from scipy.sparse.csgraph import connected_components
 
 from kattn_cli.data.sets.pathfinder import Pathfinder, data_set, generate
-from kattn_cli.data.sets.pathfinder.dice import Dice
-from kattn_cli.data.sets.pathfinder.drawing import drawn
-from kattn_cli.data.sets.pathfinder.generate import Wanted, pictures
-from kattn_cli.data.sets.pathfinder.moves import DIRECTIONS, turns
-from kattn_cli.data.sets.pathfinder.scene import SCENES, Scene
-from kattn_cli.data.sets.pathfinder.snakes import Picture, arranged
+from kattn_cli.data.sets.pathfinder.contours import Dice, Picture, arranged
+from kattn_cli.data.sets.pathfinder.generate import Wanted, drawn, pictures
+from kattn_cli.data.sets.pathfinder.scene import DIRECTIONS, SCENES, Scene, turns
 from kattn_cli.errors import DataError
 
 SMALL: dict[str, Any] = {"contour_length": 6, "train": 8, "choose_by": 3, "test": 4}
@@ -193,7 +190,7 @@ def test_the_same_by_one_process_and_by_many(count: int, monkeypatch: pytest.Mon
 
 
 def test_contours_that_find_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kattn_cli.data.sets.pathfinder.snakes.TRIES", 2)
+    monkeypatch.setattr("kattn_cli.data.sets.pathfinder.contours.TRIES", 2)
     with pytest.raises(DataError) as caught:
         Pathfinder(**(SMALL | {"contour_length": 30})).load()
     assert str(caught.value) == (

@@ -10,7 +10,7 @@ from image_files import picture, write_picture
 from torchvision.datasets import OxfordIIITPet as Torchvision
 
 from kattn_cli.data.images import MemorySplit
-from kattn_cli.data.reading.decode import EvaluationView
+from kattn_cli.data.reading.encoded import EvaluationView
 from kattn_cli.data.sets.pets import Pets
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import ImageSection

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from kattn_cli.data import statistics
+from kattn_cli.data import images as statistics
 from kattn_cli.data.images import MemorySplit
 
 

@@ -16,8 +16,9 @@ from tiny_trajectories import LENGTHS, arrays, write
 from kattn_cli.commands.data.command import check_data
 from kattn_cli.console import console
 from kattn_cli.data import TrajectoryData, load_data
-from kattn_cli.data.trajectories import D4rl, Minari, TrajectoryFacts
-from kattn_cli.data.trajectories.d4rl_file import read_d4rl
+from kattn_cli.data.sets.d4rl import D4rl, read_d4rl
+from kattn_cli.data.sets.minari import Minari
+from kattn_cli.data.trajectories import TrajectoryFacts
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import TrajectorySection
 

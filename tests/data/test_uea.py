@@ -17,8 +17,7 @@ from tiny_series import UNCOUNTED, ts_text, write_series
 from kattn_cli.data.dataset import SequenceFacts
 from kattn_cli.data.reading.series_files import outline, read_series, without_gaps
 from kattn_cli.data.sets import uea
-from kattn_cli.data.sets.uea import Uea
-from kattn_cli.data.sets.uea_sets import SIZES
+from kattn_cli.data.sets.uea import SIZES, Uea
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.options import arguments, option_faults
 

@@ -10,8 +10,8 @@ pytest.importorskip("gymnasium")
 
 import numpy as np
 
+from kattn_cli.environments.make import make_environments
 from kattn_cli.environments.names import CORRIDOR
-from kattn_cli.environments.parallel import make_environments
 
 
 def test_several_of_a_short_name() -> None:

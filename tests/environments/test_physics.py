@@ -10,7 +10,7 @@ pytest.importorskip("mujoco")
 
 import mujoco
 
-from kattn_cli.environments import physics
+from kattn_cli.environments import make as physics
 
 FALLING = """
 <mujoco><worldbody><body pos="0 0 1"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>

@@ -13,6 +13,7 @@ pytest.importorskip("gymnasium")
 import gymnasium
 import numpy as np
 
+from kattn_cli.commands.data.collect.scripted import collect_scripted
 from kattn_cli.environments.scripted import (
     CORRIDOR,
     FARTHEST,
@@ -22,7 +23,6 @@ from kattn_cli.environments.scripted import (
     best_return,
     scripted_trajectories,
     worst_return,
-    write_scripted,
 )
 
 
@@ -104,8 +104,8 @@ def test_a_seed_gives_the_same_episodes() -> None:
 
 def test_the_file_names_its_environment(tmp_path: Path) -> None:
     h5py = pytest.importorskip("h5py")
-    write_scripted(tmp_path / "corridor.hdf5", 3, seed=4)
-    with h5py.File(tmp_path / "corridor.hdf5") as file:
+    path = collect_scripted("corridor", tmp_path, transitions=3 * STEPS, seed=4)
+    with h5py.File(path) as file:
         assert file.attrs["environment"] == CORRIDOR
         for name, values in scripted_trajectories(3, 4).items():
             assert np.array_equal(file[name][:], values)
@@ -118,8 +118,8 @@ def test_without_gymnasium_only_rollouts_are_missing() -> None:
         "import importlib.util as u; found = u.find_spec\n"
         "u.find_spec = lambda name, *a: None if name == 'gymnasium' else found(name, *a)\n"
         "import kattn_cli.tasks.control.rollouts, kattn_cli.tasks.control.report, kattn_cli.models\n"
-        "from kattn_cli.environments import extra; extra.find_spec = u.find_spec\n"
-        "from kattn_cli.environments.parallel import make_environments\n"
+        "from kattn_cli.environments import make; make.find_spec = u.find_spec\n"
+        "from kattn_cli.environments.make import make_environments\n"
         "try:\n    make_environments('hopper', 1)\nexcept Exception as error:\n    print(type(error).__name__, error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -9,9 +9,9 @@ pytest.importorskip("gymnasium")
 import gymnasium
 from gymnasium.spaces import Box
 
+from kattn_cli.environments.make import LONGEST, make_environment
 from kattn_cli.environments.names import CORRIDOR
 from kattn_cli.environments.scripted import Corridor
-from kattn_cli.environments.single import LONGEST, make_environment
 from kattn_cli.errors import KattnError
 
 

@@ -11,7 +11,7 @@ from torchvision.transforms import InterpolationMode, RandomResizedCrop
 from torchvision.transforms.v2.functional import resized_crop as torchvision_resized_crop
 
 from kattn_cli.recipe.train import Train
-from kattn_cli.training.augment import (
+from kattn_cli.training.augment.batches import (
     after_decoding,
     in_memory,
     random_crop,

@@ -8,7 +8,7 @@ import pytest
 import torch
 from timm.data.random_erasing import RandomErasing
 
-from kattn_cli.training.erasing import random_boxes, random_erasing
+from kattn_cli.training.augment.erasing import random_boxes, random_erasing
 
 AREA, RATIO = (0.02, 1 / 3), (0.3, 1 / 0.3)
 MEAN, STD = (0.2, 0.5, 0.7), (0.1, 0.2, 0.3)

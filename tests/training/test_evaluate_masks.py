@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from ade_files import write_ade
 
 from kattn_cli.data.corruptions import corrupt
-from kattn_cli.data.segmentation import IGNORED, Ade20k, SegmentationData, load_segmentation
+from kattn_cli.data.segmentation import IGNORED, SegmentationData, load_segmentation
+from kattn_cli.data.sets.ade20k import Ade20k
 from kattn_cli.errors import DataError
 from kattn_cli.models import build_segmenter
 from kattn_cli.models.segmentation_model import SegmentationModel

@@ -18,8 +18,8 @@ from kattn_cli.experiment.loading import build, data_of
 from kattn_cli.experiment.recipes import load
 from kattn_cli.recipe.schema import Recipe, Train
 from kattn_cli.training.loop import Hooks, Interrupted, Trainer, Update
-from kattn_cli.training.optim import build_optimizer, learning_rate
 from kattn_cli.training.seed import Stream, derived_seed, generator, seed_torch
+from kattn_cli.training.step import build_optimizer, learning_rate
 
 TIMES = ("images_per_second", "seconds")
 

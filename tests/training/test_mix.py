@@ -8,7 +8,7 @@ import torch
 from timm.data.mixup import Mixup
 
 from kattn_cli.recipe.train import Train
-from kattn_cli.training.mix import Mix
+from kattn_cli.training.augment.batches import Mix
 
 BOTH = Train(mixup=0.8, cutmix=1.0, label_smoothing=0.1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kattn_cli.training.nonfinite import NonFinite
+from kattn_cli.training.step import NonFinite
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])

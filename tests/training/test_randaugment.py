@@ -14,8 +14,18 @@ from PIL import Image
 from timm.data import auto_augment
 from torch import Tensor
 
-from kattn_cli.training.image_operations import MOVES, OPERATIONS, POINTWISE, argument, matrices, warp
-from kattn_cli.training.randaugment import Policy, RandAugment, fill_levels, parse_policy
+from kattn_cli.training.augment.randaugment import (
+    MOVES,
+    OPERATIONS,
+    POINTWISE,
+    Policy,
+    RandAugment,
+    argument,
+    fill_levels,
+    matrices,
+    parse_policy,
+    warp,
+)
 
 MAGNITUDES = (0.0, 0.6, 2.4, 2.5, 5.0, 7.3, 9.0, 9.99, 10.0)
 MEAN = (0.485, 0.456, 0.406)
@@ -195,7 +205,7 @@ def named(augment: RandAugment, monkeypatch: pytest.MonkeyPatch, count: int) -> 
             marks[levels[kind][:, 0, 0, 0].long(), number] += 1
         return levels
 
-    monkeypatch.setattr("kattn_cli.training.randaugment.warp", warped)
+    monkeypatch.setattr("kattn_cli.training.augment.randaugment.warp", warped)
     augment(place / 255)
     return Counter(tuple(np.repeat(OPERATIONS, row.int())) for row in marks)
 
@@ -221,7 +231,7 @@ def test_magnitudes_and_signs_are_timms(monkeypatch: pytest.MonkeyPatch) -> None
         drawn.append(torch.stack([magnitude, sign.double()]))
         return torch.ones_like(magnitude)
 
-    monkeypatch.setattr("kattn_cli.training.randaugment.argument", keep)
+    monkeypatch.setattr("kattn_cli.training.augment.randaugment.argument", keep)
     RandAugment("rand-m9-mstd0.5-inc1-p1-n1", MEAN[:1])(torch.zeros(20_000, 1, 2, 2))
     magnitude, sign = torch.cat(drawn, 1)
     assert magnitude.mean() == pytest.approx(9 - 0.0042, abs=0.02)
@@ -232,7 +242,7 @@ def test_magnitudes_and_signs_are_timms(monkeypatch: pytest.MonkeyPatch) -> None
     assert sign.mean() == pytest.approx(0, abs=0.03)
 
     drawn.clear()
-    monkeypatch.setattr("kattn_cli.training.randaugment.argument", lambda o, m, s, i: keep(o, m, s, True))
+    monkeypatch.setattr("kattn_cli.training.augment.randaugment.argument", lambda o, m, s, i: keep(o, m, s, True))
     RandAugment("rand-m8-mstd101-p1-n1", MEAN[:1])(torch.zeros(20_000, 1, 2, 2))
     magnitude, _ = torch.cat(drawn, 1)
     assert 0 <= magnitude.min() < 0.01

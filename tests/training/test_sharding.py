@@ -19,8 +19,8 @@ from kattn_cli.recipe.model import Vit
 from kattn_cli.recipe.schema import Attention
 from kattn_cli.recipe.train import Train
 from kattn_cli.training.distributed import World
-from kattn_cli.training.optim import build_optimizer
 from kattn_cli.training.sharding import accumulating, clip, full_state, load_full_state, parallelise, whole
+from kattn_cli.training.step import build_optimizer
 
 CPU = torch.device("cpu")
 BATCH = 8

@@ -17,7 +17,7 @@ from torchvision.transforms import InterpolationMode, RandomResizedCrop
 from torchvision.transforms.functional import pil_to_tensor
 
 from kattn_cli.recipe.train import Train
-from kattn_cli.training.transforms import train_transform
+from kattn_cli.training.augment.transforms import train_transform
 
 DEIT = Train(crop_scale=0.08, flip=0.5, randaugment="rand-m9-mstd0.5-inc1")
 

@@ -32,9 +32,8 @@ from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.attack_names import attack_name
 from kattn_cli.tables.statistics import wilson_interval
-from kattn_cli.training.checkpoint import weights_path
+from kattn_cli.training.checkpoint import fingerprint, weights_path
 from kattn_cli.training.evaluate import topk_correct
-from kattn_cli.training.fingerprint import fingerprint
 from kattn_cli.training.seed import Stream, generator
 
 BATCH = 256

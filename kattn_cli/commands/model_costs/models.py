@@ -26,8 +26,7 @@ from kattn_cli.recipe.schema import Mechanism, Recipe
 from kattn_cli.recipe.train import Train
 from kattn_cli.training.feed import SyntheticSplit
 from kattn_cli.training.loop import Hooks, Trainer
-from kattn_cli.training.optim import build_optimizer
-from kattn_cli.training.precision import autocast, grad_scaler
+from kattn_cli.training.step import autocast, build_optimizer, grad_scaler
 
 DECODER = "decoder/"
 """A reference that begins so is no recipe: the mechanism of a decoder follows."""

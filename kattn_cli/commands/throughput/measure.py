@@ -28,9 +28,8 @@ from kattn_cli.runs.csv_rows import append_rows, new_csv, write_manifest_of
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.training.feed import SyntheticFeed, SyntheticSplit
 from kattn_cli.training.loop import Hooks, Trainer
-from kattn_cli.training.optim import build_optimizer
-from kattn_cli.training.precision import autocast
 from kattn_cli.training.seed import Stream, seed_torch
+from kattn_cli.training.step import autocast, build_optimizer
 
 FOLDER = "throughput"
 PLAIN, SOFTMAX, SYNTHETIC, REAL = "timm, plain loop", "kattn, softmax", "kattn, synthetic input", "kattn, its data"

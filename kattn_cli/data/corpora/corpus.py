@@ -61,7 +61,7 @@ class TextCorpus(Corpus):
         """
 
     def text(self, split: SplitName) -> Iterator[str]:
-        """The text of a split in pieces, cut where :mod:`~kattn_cli.data.vocabulary.cuts` does.
+        """The text of a split in pieces, cut as :func:`~kattn_cli.data.vocabulary.vocabulary.parts` does.
 
         Raises:
             DataError: if it is not there, cannot be read, or is not UTF-8.

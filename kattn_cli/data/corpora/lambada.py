@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kattn_cli.data.corpora.corpus import Context
-from kattn_cli.data.corpora.hub import HubText
-from kattn_cli.data.corpora.named import NamedCorpus
+from kattn_cli.data.corpora.named import HubText, NamedCorpus
 from kattn_cli.data.text import TextSplits
 from kattn_cli.errors import DataError
 

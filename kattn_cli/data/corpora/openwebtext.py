@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kattn_cli.data.corpora.corpus import Context, Count, Kind, Size
-from kattn_cli.data.corpora.hub import HubText
-from kattn_cli.data.corpora.named import NamedCorpus
+from kattn_cli.data.corpora.named import HubText, NamedCorpus
 from kattn_cli.data.corpora.source import Source, cut, files_at, source_at
 from kattn_cli.data.dataset import FileCheck
 from kattn_cli.data.images import SplitName

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kattn_cli.data.corpora.hub import HubText
-from kattn_cli.data.corpora.named import NamedCorpus
+from kattn_cli.data.corpora.named import HubText, NamedCorpus
 
 
 class PennTreebank(NamedCorpus):

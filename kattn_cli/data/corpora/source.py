@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 
-from kattn_cli.data.vocabulary.cuts import last_cut
+from kattn_cli.data.vocabulary.vocabulary import last_cut
 from kattn_cli.errors import DataError
 
 CHUNK = 1 << 20
@@ -95,7 +95,7 @@ def cut(source: Source, shares: Sequence[float]) -> list[Source]:
 
 
 def chunks(source: Source) -> Iterator[str]:
-    """The text in pieces of about 1 MiB, cut where :mod:`~kattn_cli.data.vocabulary.cuts` does, and between files.
+    """The text in pieces of about 1 MiB, cut by :func:`~kattn_cli.data.vocabulary.vocabulary.parts`, and between files.
 
     Raises:
         DataError: if a file cannot be read, or is not UTF-8, with where in it.

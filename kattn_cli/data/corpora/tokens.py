@@ -16,8 +16,7 @@ import numpy as np
 from filelock import FileLock
 
 from kattn_cli.data.corpora.source import Source, chunks, length, source_at
-from kattn_cli.data.reading.file_stamp import stamp_of
-from kattn_cli.data.roots import default_root
+from kattn_cli.data.reading.storage import default_root, stamp_of
 from kattn_cli.data.text import TokenSplit, windows_of
 from kattn_cli.data.vocabulary import Vocabulary, build_vocabulary, vocabulary_from
 from kattn_cli.data.vocabulary.vocabulary import VocabularyKind, smallest_type
@@ -67,7 +66,7 @@ def encode_file(path: str | Path, vocabulary: Vocabulary, context: int) -> Encod
 
 
 def encode_texts(texts: Iterable[str], vocabulary: Vocabulary) -> EncodedText:
-    """A text in pieces, in memory; the pieces are cut where :mod:`~kattn_cli.data.vocabulary.cuts` would."""
+    """A text in pieces, in memory; the pieces are cut as :func:`~kattn_cli.data.vocabulary.vocabulary.parts` would."""
     pieces, bytes_ = [np.empty(0, smallest_type(vocabulary.size))], 0
     for text in texts:
         pieces.append(vocabulary.encode(text))

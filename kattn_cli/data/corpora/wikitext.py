@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kattn_cli.data.corpora.corpus import Context, Count, Kind, Size
-from kattn_cli.data.corpora.hub import HubText
-from kattn_cli.data.corpora.named import NamedCorpus
+from kattn_cli.data.corpora.named import HubText, NamedCorpus
 
 
 class WikiText(NamedCorpus):

@@ -17,7 +17,7 @@ from torch import Tensor
 from kattn_cli.data.corruptions.ice import ice_textures
 from kattn_cli.data.corruptions.parameters import Frost
 from kattn_cli.data.corruptions.weather import grey
-from kattn_cli.data.reading.decode import Unreadable, as_uint8, open_image
+from kattn_cli.data.reading.encoded import Unreadable, as_uint8, open_image
 from kattn_cli.errors import DataError
 
 _ENDINGS = (".png", ".jpg", ".jpeg")

@@ -16,8 +16,7 @@ import torch
 from kattn_cli.data import data_set
 from kattn_cli.data.dataset import ImageDataSet
 from kattn_cli.data.images import ImageData
-from kattn_cli.data.reading.decode import Corruption
-from kattn_cli.data.reading.encoded import paths_of
+from kattn_cli.data.reading.encoded import Corruption, paths_of
 from kattn_cli.data.reading.files import FileSplit
 from kattn_cli.data.sets.cifar10 import Cifar10
 from kattn_cli.data.sets.imagefolder import ImageFolder, class_folders, images_below, read_class_list

@@ -1,12 +1,21 @@
-"""Images as they lie on disk, before anything of them is decoded."""
+"""Images as they lie on disk, from their bytes to their pixels, and what becomes of those that cannot be read."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from io import BytesIO
+from math import floor
 from typing import Protocol
 
 import numpy as np
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms.functional import center_crop, pil_to_tensor, resize
+
+from kattn_cli.errors import DataError
 
 
 class Encoded(Protocol):
@@ -38,3 +47,85 @@ class Paths:
 def paths_of(paths: Sequence[str]) -> Paths:
     """Image files at ``paths``."""
     return Paths(np.array([path.encode("utf-8", "surrogateescape") for path in paths], dtype=np.bytes_))
+
+
+_NAMED = 3
+
+
+class Unreadable(Exception):
+    """An image that cannot be used; its text is the reason."""
+
+
+def open_image(source: str | bytes, channels: int) -> Image.Image:
+    """The image of a file (its path) or of encoded bytes, as RGB, or as grey values where ``channels`` is 1.
+
+    Raises:
+        Unreadable: whatever ails it: no such file, not an image, cut short, broken, absurdly large.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module="PIL")
+            with Image.open(BytesIO(source) if isinstance(source, bytes) else source) as image:
+                return image.convert("RGB" if channels == 3 else "L")
+    except UnidentifiedImageError:
+        raise Unreadable("not an image") from None
+    except Exception as error:  # PIL's decoders raise nearly anything on broken input
+        raise Unreadable(_in_one_line(error)) from error
+
+
+def _in_one_line(error: Exception) -> str:
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(text.split()) or type(error).__name__
+
+
+def as_uint8(image: Image.Image) -> Tensor:
+    """``(channels, height, width)`` in 0 … 255."""
+    return pil_to_tensor(image)
+
+
+@dataclass(frozen=True)
+class EvaluationView:
+    """The central ``crop_pct`` of an image, as timm and DeiT evaluate; ``(channels, image_size, image_size)`` uint8.
+
+    The short side becomes ⌊image_size / crop_pct⌋ (bicubic), and the centre is cut out. An image of image_size ×
+    image_size passes untouched where ``crop_pct`` is 1.
+    """
+
+    image_size: int
+    crop_pct: float
+
+    def __call__(self, image: Image.Image) -> Tensor:
+        """The view of one image."""
+        resized = resize(image, [floor(self.image_size / self.crop_pct)], InterpolationMode.BICUBIC)
+        return as_uint8(center_crop(resized, [self.image_size]))
+
+
+@dataclass
+class Corruption:
+    """The images of a data set that could not be read, each once, and how many are put up with."""
+
+    limit: int
+    found: dict[str, str] = field(default_factory=dict)
+    """Why, by the name of the image."""
+
+    def note(self, name: str, reason: str) -> None:
+        """Count an image, unless it was counted before.
+
+        Raises:
+            DataError: if there are now more than ``limit``.
+        """
+        self.found.setdefault(name, reason)
+        if len(self.found) > self.limit:
+            count = "1 image" if len(self.found) == 1 else f"{len(self.found)} images"
+            raise DataError(
+                f"{count} cannot be read, more than data.max_corrupt = {self.limit}: {self.told()}; "
+                "mend or remove them, or raise data.max_corrupt"
+            )
+
+    def lines(self) -> list[str]:
+        """``name (reason)`` of each."""
+        return [f"{name} ({reason})" for name, reason in self.found.items()]
+
+    def told(self) -> str:
+        """The first few in one line."""
+        return ", ".join(self.lines()[:_NAMED]) + (", …" if len(self.found) > _NAMED else "")

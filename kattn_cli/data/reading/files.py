@@ -11,8 +11,7 @@ from torch import Tensor
 
 from kattn_cli.data.dataset import ImageDataSet
 from kattn_cli.data.images import MemorySplit, Split, SplitName, as_pixels
-from kattn_cli.data.reading.decode import Corruption, EvaluationView
-from kattn_cli.data.reading.encoded import Encoded
+from kattn_cli.data.reading.encoded import Corruption, Encoded, EvaluationView
 from kattn_cli.data.reading.workers import Batch, Transform, Work, decoded_batches
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import ImageSection
@@ -26,7 +25,7 @@ class FileSplit:
     """Images decoded when asked for; see :class:`~kattn_cli.data.images.Split`.
 
     ``encoded``: where they are; ``rows`` ``(n,)``: which of them are in the split; ``targets`` ``(n,)``: their labels,
-    int64, on the CPU. ``image_size`` and ``crop_pct``: see :class:`~kattn_cli.data.reading.decode.EvaluationView`.
+    int64, on the CPU. ``image_size`` and ``crop_pct``: see :class:`~kattn_cli.data.reading.encoded.EvaluationView`.
     ``channels``: 3 (RGB) or 1 (grey values). ``workers``: processes that decode; 0 decodes here.
     ``corruption``: the count that all splits of a data set share. ``only_size``: height and width that all images
     must have, where the data set is of one size.

@@ -13,10 +13,9 @@ from torchvision.datasets.utils import calculate_md5
 
 from kattn_cli.data.dataset import FileCheck
 from kattn_cli.data.images import Split, SplitName
-from kattn_cli.data.reading.download import downloading
 from kattn_cli.data.reading.encoded import Paths
 from kattn_cli.data.reading.files import FileDataSet
-from kattn_cli.data.roots import default_root
+from kattn_cli.data.reading.storage import default_root, downloading
 from kattn_cli.recipe.data import ImageSection
 
 

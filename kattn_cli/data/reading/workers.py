@@ -18,8 +18,7 @@ from PIL import Image
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from kattn_cli.data.reading.decode import Unreadable, open_image
-from kattn_cli.data.reading.encoded import Encoded
+from kattn_cli.data.reading.encoded import Encoded, Unreadable, open_image
 
 # Workers are forked where that is safe, so that they share the list of images and do not copy it.
 _START = "fork" if sys.platform == "linux" else None

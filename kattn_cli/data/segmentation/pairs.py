@@ -17,8 +17,7 @@ from torch import Tensor
 from torch.utils.data import Dataset
 from torchvision.transforms.functional import pil_to_tensor
 
-from kattn_cli.data.reading.decode import Unreadable, open_image
-from kattn_cli.data.reading.encoded import Paths
+from kattn_cli.data.reading.encoded import Paths, Unreadable, open_image
 from kattn_cli.data.reading.workers import Batch, Decoded
 
 IGNORED = 255

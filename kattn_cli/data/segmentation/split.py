@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.data.images import as_pixels
-from kattn_cli.data.reading.decode import Corruption
+from kattn_cli.data.reading.encoded import Corruption
 from kattn_cli.data.reading.workers import Batch, decoded_batches
 from kattn_cli.data.segmentation.pairs import Pairs, PairWork, View
 from kattn_cli.data.segmentation.views import RandomView, WholeView

@@ -19,9 +19,7 @@ from pydantic import Field
 
 from kattn_cli.data.dataset import FileCheck, SequenceDataSet, SequenceFacts
 from kattn_cli.data.images import SplitName
-from kattn_cli.data.reading.file_stamp import stamp_of
-from kattn_cli.data.reading.generated import Damaged, kept
-from kattn_cli.data.roots import default_root
+from kattn_cli.data.reading.storage import Damaged, default_root, kept, stamp_of
 from kattn_cli.data.sequences import SequenceSplit
 from kattn_cli.errors import DataError
 

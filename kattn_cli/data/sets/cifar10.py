@@ -15,8 +15,7 @@ from torchvision.datasets.utils import check_integrity
 
 from kattn_cli.data.dataset import Facts, FileCheck, ImageDataSet
 from kattn_cli.data.images import MemorySplit, Split, SplitName
-from kattn_cli.data.reading.download import downloading
-from kattn_cli.data.roots import default_root
+from kattn_cli.data.reading.storage import default_root, downloading
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import ImageSection
 

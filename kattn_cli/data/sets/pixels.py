@@ -19,10 +19,8 @@ from torch import Tensor
 
 from kattn_cli.data.dataset import FileCheck, SequenceDataSet, SequenceFacts
 from kattn_cli.data.images import MemorySplit, SplitName
-from kattn_cli.data.reading.file_stamp import stamp_of
-from kattn_cli.data.reading.generated import Damaged, kept
 from kattn_cli.data.reading.parquet import parquet_files
-from kattn_cli.data.roots import default_root
+from kattn_cli.data.reading.storage import Damaged, default_root, kept, stamp_of
 from kattn_cli.data.sequences import SequenceSplit
 from kattn_cli.data.sets.cifar10 import Cifar10
 from kattn_cli.data.sets.huggingface import HuggingFace

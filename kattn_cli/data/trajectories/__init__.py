@@ -1,13 +1,9 @@
 """Trajectories: what a policy saw, did and got, from which another is learnt without acting."""
 
-from kattn_cli.data.trajectories.d4rl import D4rl
-from kattn_cli.data.trajectories.minari import Minari
 from kattn_cli.data.trajectories.trajectory_set import TrajectoryFacts, TrajectorySet, load_trajectories
 from kattn_cli.data.trajectories.windows import TrajectoryData, TrajectorySplit, Windows
 
 __all__ = [
-    "D4rl",
-    "Minari",
     "TrajectoryData",
     "TrajectoryFacts",
     "TrajectorySet",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+
+from kattn_cli.errors import DataError
+from kattn_cli.runs.whole_file import faults_as, replacing
 
 
 class Steps(NamedTuple):
@@ -43,3 +47,18 @@ def returns_of(rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """The sum of the rewards of each episode, float64 ``(E,)``; ``ends``: the index of its last step ``(E,)``."""
     starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
     return np.add.reduceat(rewards.astype(np.float64), starts) if len(ends) else np.empty(0)
+
+
+def write_steps(path: Path, steps: Steps, attributes: Mapping[str, str | int | float]) -> None:
+    """Write ``steps`` whole, with ``attributes`` of the file; equal ones give equal bytes.
+
+    Raises:
+        DataError: if it cannot be written; what was there before stays.
+    """
+    import h5py
+
+    with faults_as(DataError, path), replacing(path) as new, h5py.File(new, "w", track_order=True) as file:
+        for name, array in steps._asdict().items():
+            file.create_dataset(name, data=array, compression="gzip", shuffle=True)
+        for key, value in attributes.items():
+            file.attrs[key] = value

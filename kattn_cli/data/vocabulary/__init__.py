@@ -65,7 +65,7 @@ def build_vocabulary(kind: str, options: Mapping[str, int], texts: Iterable[str]
     Args:
         kind: one of :data:`VOCABULARIES`.
         options: ``size`` and ``min_count``, where the kind heeds them.
-        texts: the text, in pieces cut where :mod:`~kattn_cli.data.vocabulary.cuts` would; whole lines or samples do.
+        texts: the text, in pieces, cut by :func:`~kattn_cli.data.vocabulary.vocabulary.parts`; whole lines will do.
 
     Raises:
         ValueError: if the kind does not take an option, or no vocabulary of that size can be.

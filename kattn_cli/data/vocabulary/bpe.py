@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from kattn_cli.data.vocabulary.cuts import parts
-from kattn_cli.data.vocabulary.vocabulary import smallest_type
+from kattn_cli.data.vocabulary.vocabulary import parts, smallest_type
 
 DEFAULT_SIZE = 8192
 _PART = 8192

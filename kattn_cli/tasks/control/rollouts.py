@@ -15,8 +15,8 @@ from rich.progress import Progress, TaskID
 from kattn_cli.console import console, progress_bar
 from kattn_cli.data import TrajectoryData
 from kattn_cli.device import device_name
+from kattn_cli.environments.make import make_environments
 from kattn_cli.environments.names import normalised_score, target_returns
-from kattn_cli.environments.parallel import make_environments
 from kattn_cli.errors import RunError
 from kattn_cli.experiment.loading import OpenRun, open_run, reads
 from kattn_cli.runs.csv_rows import append_rows, read_rows, replace_rows
@@ -24,8 +24,7 @@ from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.rollouts import ROLLOUTS_CSV
 from kattn_cli.tasks.control.episodes import Job, Outcome, rollouts
-from kattn_cli.training.checkpoint import weights_path
-from kattn_cli.training.fingerprint import fingerprint
+from kattn_cli.training.checkpoint import fingerprint, weights_path
 
 KEY = ("environment", "target_return", "episode", "seed", "checkpoint", "weights")
 

@@ -20,9 +20,8 @@ from kattn_cli.runs.csv_rows import replace_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.statistics import wilson_interval
-from kattn_cli.training.checkpoint import weights_path
+from kattn_cli.training.checkpoint import fingerprint, weights_path
 from kattn_cli.training.evaluate import Evaluation, Outputs, outputs_on
-from kattn_cli.training.fingerprint import fingerprint
 
 EVAL_CSV = "eval.csv"
 CLEAN_KEY = ("split", "severity", "images", "checkpoint")

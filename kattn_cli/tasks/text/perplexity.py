@@ -25,8 +25,7 @@ from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.sequence_values import PERPLEXITY_CSV
 from kattn_cli.tasks.text.windows import Surprise, surprise
-from kattn_cli.training.checkpoint import weights_path
-from kattn_cli.training.fingerprint import fingerprint
+from kattn_cli.training.checkpoint import fingerprint, weights_path
 
 KEY = ("corpus", "split", "swap_share", "swap_seed", "window", "stride", "asked", "checkpoint", "weights")
 

@@ -10,8 +10,8 @@ import torch
 from tiny_data import write_mnist
 
 from kattn_cli.data import load_data
-from kattn_cli.data.segmentation import FashionCanvases, SegmentationData
-from kattn_cli.data.segmentation.canvas import Items, canvas
+from kattn_cli.data.segmentation import SegmentationData
+from kattn_cli.data.sets.fashion_canvases import FashionCanvases, Items, canvas
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import SegmentationSection
 
@@ -65,7 +65,7 @@ def test_they_are_a_function_of_the_seed_and_kept(fashion: Path, monkeypatch: py
     assert (data.classes, data.channels, data.image_size, data.stride) == (11, 1, 32, 32)
     assert {name: len(split) for name, split in data.splits.items()} == {"train": 19, "validation": 1, "test": 4}
     images, masks = next(data.splits["test"].batches(4))
-    monkeypatch.setattr("kattn_cli.data.segmentation.fashion_canvases.canvas", None)
+    monkeypatch.setattr("kattn_cli.data.sets.fashion_canvases.canvas", None)
     again, _ = next(loaded(fashion).splits["test"].batches(4))
     assert all(torch.equal(*both) for both in zip(images, again, strict=True))
     assert all(int(mask.max()) <= 10 for mask in masks)

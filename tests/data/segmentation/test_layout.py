@@ -11,8 +11,9 @@ import torch
 from ade_files import annotated, write_ade, write_pair
 from PIL import Image
 
-from kattn_cli.data.segmentation import IGNORED, Ade20k, SegmentationData, load_segmentation
+from kattn_cli.data.segmentation import IGNORED, SegmentationData, load_segmentation
 from kattn_cli.data.segmentation.data import SegmentationDataSet
+from kattn_cli.data.sets.ade20k import Ade20k
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import SegmentationSection
 

@@ -8,8 +8,9 @@ import torch
 from ade_files import write_ade
 from PIL import Image
 
-from kattn_cli.data.segmentation import IGNORED, Ade20k, load_segmentation
+from kattn_cli.data.segmentation import IGNORED, load_segmentation
 from kattn_cli.data.segmentation.views import RandomView, WholeView, scaled_size
+from kattn_cli.data.sets.ade20k import Ade20k
 from kattn_cli.recipe.data import SegmentationSection
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tokenizers import Regex, pre_tokenizers
 
-from kattn_cli.data.vocabulary.cuts import last_cut, parts
+from kattn_cli.data.vocabulary.vocabulary import last_cut, parts
 
 LATER = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"

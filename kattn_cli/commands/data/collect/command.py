@@ -11,7 +11,7 @@ import torch
 from kattn_cli.commands.data.collect.record import LEVELS, Record
 from kattn_cli.commands.data.collect.settings import Settings
 from kattn_cli.console import console, progress_bar
-from kattn_cli.environments.extra import require_control
+from kattn_cli.environments.make import require_control
 from kattn_cli.environments.names import environment_id
 from kattn_cli.errors import KattnError, Stopped
 from kattn_cli.runs.lock import holding

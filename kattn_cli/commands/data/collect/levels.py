@@ -20,9 +20,8 @@ from kattn_cli.commands.data.collect.policy import Learner
 from kattn_cli.commands.data.collect.record import LEVELS, Record
 from kattn_cli.commands.data.collect.settings import Settings
 from kattn_cli.commands.data.collect.training import Evaluation, Training
-from kattn_cli.data.trajectories.steps import Steps, joined, whole_episodes
-from kattn_cli.data.trajectories.writing import write_steps
-from kattn_cli.environments.single import make_environment
+from kattn_cli.data.trajectories.steps import Steps, joined, whole_episodes, write_steps
+from kattn_cli.environments.make import make_environment
 
 
 @dataclass

@@ -19,7 +19,7 @@ from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecNormalize
 
 from kattn_cli.commands.data.collect.episodes import Recorder
-from kattn_cli.environments.single import make_environment
+from kattn_cli.environments.make import make_environment
 from kattn_cli.errors import KattnError, did_you_mean
 
 ALGORITHMS: dict[str, type[BaseAlgorithm]] = {"sac": SAC, "td3": TD3, "ppo": PPO}

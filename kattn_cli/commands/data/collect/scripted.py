@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kattn_cli.environments.extra import require_control
+from kattn_cli.data.trajectories.steps import Steps, write_steps
+from kattn_cli.environments.make import require_control
 from kattn_cli.environments.names import CORRIDOR, environment_id
 from kattn_cli.errors import KattnError
 
@@ -19,10 +20,11 @@ def collect_scripted(environment: str, output: Path, transitions: int, seed: int
         DataError: if the file cannot be written.
     """
     require_control("kattn data collect", "gymnasium", "h5py")
-    from kattn_cli.environments.scripted import STEPS, write_scripted
+    from kattn_cli.environments.scripted import STEPS, scripted_trajectories
 
     if environment_id(environment) != CORRIDOR:
         raise KattnError(f"--algorithm scripted: is of corridor; {environment} has no script, take sac, td3 or ppo")
     path = output / FILE
-    write_scripted(path, -(-transitions // STEPS), seed)
+    steps = Steps(**scripted_trajectories(-(-transitions // STEPS), seed))
+    write_steps(path, steps, {"environment": CORRIDOR})
     return path

@@ -21,7 +21,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from kattn_cli.commands.data.collect.episodes import Purpose, Recorder, derived_seed, episodes
 from kattn_cli.commands.data.collect.policy import REPLAY, Learner
 from kattn_cli.data.trajectories.steps import Steps, joined, whole_episodes
-from kattn_cli.environments.single import make_environment
+from kattn_cli.environments.make import make_environment
 from kattn_cli.errors import KattnError, RunError
 from kattn_cli.runs.whole_file import faults_as, replacing
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kattn_cli.data.reading.generated import Damaged
-from kattn_cli.data.sets.listops.trees import Sequences, draw_sequences
+from kattn_cli.data.reading.storage import Damaged
+from kattn_cli.data.sets.listops.expressions import Sequences, draw_sequences
 from kattn_cli.errors import DataError
 
 _ROOTS = 20_000

@@ -26,9 +26,7 @@ from pydantic import Field
 
 from kattn_cli.data.dataset import NOT_GENERATED, FileCheck, SequenceDataSet, SequenceFacts
 from kattn_cli.data.images import SPLITS, SplitName
-from kattn_cli.data.reading.file_stamp import stamp_of
-from kattn_cli.data.reading.generated import kept
-from kattn_cli.data.roots import default_root
+from kattn_cli.data.reading.storage import default_root, kept, stamp_of
 from kattn_cli.data.sequences import SequenceSplit
 from kattn_cli.data.sets.pathfinder.files import DIFFICULTIES, folder_of, listed, metadata_files, rows
 from kattn_cli.data.sets.pathfinder.generate import VERSION, Wanted, read_rows, write, write_rows

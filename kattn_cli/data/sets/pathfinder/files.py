@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kattn_cli.data.reading.decode import Unreadable, open_image
+from kattn_cli.data.reading.encoded import Unreadable, open_image
 from kattn_cli.errors import DataError
 
 DIFFICULTIES = {6: "curv_baseline", 9: "curv_contour_length_9", 14: "curv_contour_length_14"}

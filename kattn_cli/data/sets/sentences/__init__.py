@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from kattn_cli.data.sets.sentences.imdb import Imdb
-from kattn_cli.data.sets.sentences.sst2 import Sst2
-from kattn_cli.data.sets.sentences.sst5 import Sst5
+from kattn_cli.data.sets.sentences.sst import Sst2, Sst5
 
 __all__ = ["Imdb", "Sst2", "Sst5"]

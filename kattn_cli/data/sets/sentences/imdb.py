@@ -13,8 +13,7 @@ from pathlib import Path
 from kattn_cli.data.dataset import FileCheck
 from kattn_cli.data.images import SplitName
 from kattn_cli.data.reading.parquet import check_parquet, parquet_files, read_parquet
-from kattn_cli.data.sets.sentences.labelled import Labelled, from_hub, text_of
-from kattn_cli.data.sets.sentences.sentence_set import SentenceSet
+from kattn_cli.data.sets.sentences.sentence_set import Labelled, SentenceSet, from_hub, text_of
 from kattn_cli.errors import DataError
 from kattn_cli.runs.whole_file import faults_as, replacing
 

@@ -18,7 +18,7 @@ from torchvision.transforms import InterpolationMode
 from torchvision.transforms.functional import pil_to_tensor
 
 from kattn_cli.recipe.train import Train
-from kattn_cli.training.randaugment import fill_levels, parse_policy
+from kattn_cli.training.augment.randaugment import fill_levels, parse_policy
 
 BICUBIC = InterpolationMode.BICUBIC
 

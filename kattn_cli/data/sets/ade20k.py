@@ -13,7 +13,7 @@ import torch
 
 from kattn_cli.data.dataset import Facts, FileCheck
 from kattn_cli.data.images import SplitName
-from kattn_cli.data.reading.decode import Corruption
+from kattn_cli.data.reading.encoded import Corruption
 from kattn_cli.data.segmentation.data import SegmentationDataSet
 from kattn_cli.data.segmentation.layout import FOLDERS, checks, class_list, missing_folder, pairs_of
 from kattn_cli.data.segmentation.split import MaskSplit

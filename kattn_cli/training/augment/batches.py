@@ -2,6 +2,8 @@
 
 In DeiT's order: crop, flip, RandAugment, erasing. What is random is drawn on the CPU from torch's global generator,
 but for :func:`random_crop`'s shifts and the erased boxes' noise; nothing makes the CPU wait for the device.
+
+Mixup (arXiv:1710.09412) and CutMix (arXiv:1905.04899) mix a batch with itself in reverse, by timm.
 """
 
 from __future__ import annotations
@@ -11,12 +13,49 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
+from timm.data.mixup import Mixup, mixup_target
 from torch import Tensor
 
 from kattn_cli.kernels.precision import full_precision
 from kattn_cli.recipe.train import Train
-from kattn_cli.training.erasing import random_boxes, random_erasing, to_device
-from kattn_cli.training.randaugment import RandAugment
+from kattn_cli.training.augment.erasing import random_boxes, random_erasing, to_device
+from kattn_cli.training.augment.randaugment import RandAugment
+
+
+class Mix:
+    """DeiT's mixing: one λ for the whole batch, mixup or CutMix at even odds where ``settings`` ask for both.
+
+    Drawn from numpy's global generator. Of an odd number of images the last stays as it is, and so does a single one.
+
+    Args:
+        settings: ``mixup`` and ``cutmix``, of which at least one is not 0, and ``label_smoothing``.
+        classes: of the data set.
+    """
+
+    def __init__(self, settings: Train, classes: int) -> None:
+        self.classes, self.smoothing = classes, settings.label_smoothing
+        self._mixup = Mixup(
+            mixup_alpha=settings.mixup,
+            cutmix_alpha=settings.cutmix,
+            prob=1.0,
+            switch_prob=0.5,
+            mode="batch",
+            label_smoothing=settings.label_smoothing,
+            num_classes=classes,
+        )
+
+    def __call__(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Images ``(B, C, H, W)`` and labels ``(B,)`` to new images and float32 targets ``(B, classes)``.
+
+        Rows of the targets sum to 1; what is given is not changed.
+        """
+        paired = len(images) // 2 * 2
+        rest = images[paired:], mixup_target(labels[paired:], self.classes, smoothing=self.smoothing)
+        if not paired:
+            return rest
+        mixed = self._mixup(images[:paired].clone(), labels[:paired])
+        return mixed if paired == len(images) else (torch.cat([mixed[0], rest[0]]), torch.cat([mixed[1], rest[1]]))
+
 
 Augment = Callable[[Tensor], Tensor]
 """A batch ``(B, C, H, W)`` float32 in [0, 1] to a batch of that shape; what is given is not changed."""
@@ -27,7 +66,7 @@ RATIO = (3 / 4, 4 / 3)
 def in_memory(settings: Train, mean: Sequence[float], std: Sequence[float]) -> Augment:
     """All that ``settings`` ask for, for images that come as they are; ``mean`` and ``std`` of each channel.
 
-    The result is in [0, 1] but for erased boxes, see :func:`~kattn_cli.training.erasing.random_erasing`.
+    The result is in [0, 1] but for erased boxes, see :func:`~kattn_cli.training.augment.erasing.random_erasing`.
 
     Raises:
         ValueError: if ``settings.randaugment`` cannot be read.
@@ -45,7 +84,7 @@ def in_memory(settings: Train, mean: Sequence[float], std: Sequence[float]) -> A
 
 
 def after_decoding(settings: Train, mean: Sequence[float], std: Sequence[float]) -> Augment:
-    """Erasing: what is left to do after :func:`~kattn_cli.training.transforms.train_transform`."""
+    """Erasing: what is left to do after :func:`~kattn_cli.training.augment.transforms.train_transform`."""
     steps: list[Augment] = []
     if settings.erasing:
         steps.append(partial(random_erasing, probability=settings.erasing, mean=mean, std=std))
