@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from torch import Tensor
 
+Matrix = TypeVar("Matrix", bound=Any)
 LogKernel = Callable[[Tensor, Tensor], Tensor]
 """``(…, M, d)`` and ``(…, N, d)`` to the logarithms of a non-negative kernel, ``(…, M, N)``."""
 
@@ -57,3 +58,12 @@ def normalised_gram(k: Tensor, log_kernel: LogKernel = log_exponential) -> Norma
 def times_exp(x: Tensor, log_factor: Tensor) -> Tensor:
     """``x · exp(log_factor)``, where the factor alone may be beyond float64."""
     return x.sign() * (x.abs().log() + log_factor).exp()
+
+
+def centred(gram: Matrix) -> Matrix:
+    """``K − 1_N K − K 1_N + 1_N K 1_N``, every entry of ``1_N`` being 1/N: the Gram matrix of centred features.
+
+    An array or a tensor ``(…, N, N)``, and one of the same kind back.
+    """
+    columns = gram.mean(axis=-2, keepdims=True)
+    return gram - columns - gram.mean(axis=-1, keepdims=True) + columns.mean(axis=-1, keepdims=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,29 +10,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kattn_cli.audit.over_inputs import mean_and_deviation
-from kattn_cli.data import SplitName
-from kattn_cli.experiment.loading import OpenImageRun, as_image_run
-from kattn_cli.experiment.moments import Moment
+from kattn_cli.data import Split, SplitName
 from kattn_cli.models import Classifier
 
 
 @dataclass(frozen=True)
 class View:
-    """The same images for every run of a data set and every epoch: the first ``inputs`` validation images."""
+    """The same images for every run of a data set and every epoch: the first ``inputs`` validation images.
 
-    moment: Moment
+    ``model``: with the weights after ``epoch``, in float64. ``splits``: the run's images. ``permutations``: of tokens,
+    for nulls.
+    """
+
+    model: Classifier
+    splits: Mapping[SplitName, Split]
+    epoch: int
     inputs: int
     seed: int
     permutations: int
-
-    @property
-    def _opened(self) -> OpenImageRun:
-        return as_image_run(self.moment.opened, "kattn audit")
-
-    @cached_property
-    def model(self) -> Classifier:
-        return self._opened.model.double()
 
     @cached_property
     def images(self) -> Tensor:
@@ -51,12 +46,12 @@ class View:
 
     def images_of(self, split: SplitName, count: int) -> Tensor:
         """The first ``count`` of a split, on the model's device."""
-        chosen = self._opened.data.splits[split].first(count).to(self.model.device)
+        chosen = self.splits[split].first(count).to(self.model.device)
         return torch.cat([images for images, _ in chosen.batches(count)]).double()
 
     def labels_of(self, split: SplitName, count: int) -> list[int]:
         """Their classes."""
-        chosen = self._opened.data.splits[split].first(count)
+        chosen = self.splits[split].first(count)
         return [int(label) for _, labels in chosen.batches(count) for label in labels]
 
     def layers_with(self, method: str) -> Iterator[tuple[int, Any, Tensor]]:
@@ -74,3 +69,14 @@ def of_head(values: Tensor, head: int) -> tuple[float, float]:
     """Mean and deviation over inputs of ``values`` ``(B, H)``."""
     mean, deviation = mean_and_deviation(values[:, head])
     return mean.item(), deviation.item()
+
+
+def mean_and_deviation(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Over the first axis, ``(B, …)`` to ``(…)`` twice, in float64; a single input deviates by 0."""
+    values = values.double()
+    return values.mean(0), values.std(0) if len(values) > 1 else torch.zeros_like(values[0])
+
+
+def softmax_layers(view: View) -> Iterator[tuple[int, Tensor, Tensor, Tensor]]:
+    for layer, mechanism, x in view.layers_with("kernel_inputs"):
+        yield layer, *mechanism.kernel_inputs(x)

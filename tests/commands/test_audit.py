@@ -57,10 +57,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def audited(results: Path) -> Path:
-    from kattn_cli.commands.audit.measure import Settings, audit_runs
+    from kattn_cli.commands.audit.measure import AuditSettings, audit_runs
     from kattn_cli.runs.run import find_runs
 
-    audit_runs(find_runs(results, ["x"]), Settings(inputs=6, seed=0, permutations=19, checkpoint="last"), CPU)
+    audit_runs(find_runs(results, ["x"]), AuditSettings(inputs=6, seed=0, permutations=19, checkpoint="last"), CPU)
     return results
 
 
@@ -76,7 +76,7 @@ def test_each_run_has_the_tables_of_its_mechanisms(name: str, audited: Path) -> 
 
 
 def test_all_items_are_tried() -> None:
-    assert set().union(*EXPECTED.values()) == set(ITEMS)
+    assert set().union(*EXPECTED.values()) == {name for name, item in ITEMS.items() if item.measure}
 
 
 def test_moments_are_the_kept_epochs_and_the_chosen_one_once(audited: Path) -> None:

@@ -13,11 +13,11 @@ from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 from scipy import stats
 
-from kattn_cli.figures.audit import FIGURES
-from kattn_cli.figures.audit.maps import draw_maps, slug
-from kattn_cli.figures.audit.planted import with_series
-from kattn_cli.figures.audit.scaled import draw_scaled
-from kattn_cli.figures.audit.subspaces import cosine_matrix, draw_subspaces
+from kattn_cli.audit.items import ITEMS
+from kattn_cli.audit.items.coherence.draw import cosine_matrix, draw_subspaces
+from kattn_cli.audit.items.maps.draw import draw_maps, slug
+from kattn_cli.audit.items.pursuit.draw import with_series
+from kattn_cli.audit.items.scaled_curves import draw_scaled_curves
 from kattn_cli.figures.effective_rank import draw_effective_rank, draw_spectrum_epochs
 from kattn_cli.figures.looks import use
 from kattn_cli.figures.spectrum import draw_spectrum
@@ -26,6 +26,9 @@ from kattn_cli.figures.style import COLOURS
 Tables = dict[str, pd.DataFrame]
 LABELS = {"softmax": "softmax", "mine": "rpc"}
 FILLED, HOLLOW = "o", "^"
+MANY = ("subspaces", "membership", "class_attention")
+"""A picture for each label, without a legend."""
+FIGURES = {name: item.draw for name, item in ITEMS.items() if item.draw and not item.source and name not in MANY}
 
 
 def values(axes: Axes, label: str, marker: str = FILLED) -> list[float]:
@@ -36,7 +39,7 @@ def values(axes: Axes, label: str, marker: str = FILLED) -> list[float]:
 
 
 def draw(name: str, tables: Tables, drawn: list[Figure], folder: Path) -> list[Axes]:
-    assert FIGURES[name](tables[name], folder) == folder / f"{name}.png"
+    assert FIGURES[name](tables[name], folder) == [folder / f"{name}.png"]
     return drawn[-1].axes
 
 
@@ -246,7 +249,7 @@ def test_scaled_is_drawn_beside_softmax_of_its_own_folder(drawn: list[Figure], t
         for epoch in (1, 2)
     ]  # fmt: skip
     metrics = pd.DataFrame(rows)
-    assert draw_scaled(metrics, tmp_path) == [tmp_path / "scaled_curves.png"]
+    assert draw_scaled_curves(metrics, tmp_path) == [tmp_path / "scaled_curves.png"]
     assert {line.get_label() for line in drawn[-1].axes[1].lines} == {"a/softmax", "a/scaled"}
-    assert draw_scaled(metrics[metrics["label"] != "a/softmax"], tmp_path) == []
-    assert draw_scaled(pd.DataFrame(), tmp_path) == []
+    assert draw_scaled_curves(metrics[metrics["label"] != "a/softmax"], tmp_path) == []
+    assert draw_scaled_curves(pd.DataFrame(), tmp_path) == []

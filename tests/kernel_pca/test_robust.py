@@ -8,7 +8,7 @@ from scipy.linalg import subspace_angles
 from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
-from kattn_cli.audit.centring import centred
+from kattn_cli.audit.gram import centred
 from kattn_cli.kernel_pca.robust import Huber, Insensitive, Loss, Order, loss_value, project_rows, robust_kernel_pca
 from kattn_cli.kernel_pca.solvers import Array, full
 

@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import KernelPCA
 from sklearn.metrics.pairwise import rbf_kernel
 
-from kattn_cli.audit.centring import centred
+from kattn_cli.audit.gram import centred
 from kattn_cli.kernel_pca.solvers import (
     Array,
     Components,

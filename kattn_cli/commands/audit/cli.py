@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +24,12 @@ from kattn_cli.commands.options import (
 )
 from kattn_cli.errors import KattnError, stoppable
 from kattn_cli.runs.run import figures_folder
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from kattn_cli.runs.cost_table import Kind
+    from kattn_cli.runs.run import Run
 
 EXAMPLE = "Example:  kattn audit quickstart --inputs 16"
 
@@ -56,20 +67,44 @@ def audit(
     chosen = chosen_runs(results, runs, quiet)
     folder = output or figures_folder(results, chosen)
     where = None if report else start(quiet, device)
-    from kattn_cli.commands.audit.claims import write_page
     from kattn_cli.commands.plot.plot import draw_audit, draw_spectra
     from kattn_cli.console import console
     from kattn_cli.runs.cost_table import read_cost_table
 
     costs = [read_cost_table(path) for path in table or []]
     if where is not None:
-        from kattn_cli.commands.audit.measure import Settings, audit_runs, refuse_unknown
+        from kattn_cli.commands.audit.measure import AuditSettings, audit_runs, chosen_items
 
-        refuse_unknown(only or [])
-        settings = Settings(inputs, seed, permutations, checkpoint.value)
+        chosen_items(only or [])
+        settings = AuditSettings(inputs, seed, permutations, checkpoint.value)
         with stoppable("what was measured of finished runs is in each one's audit/"):
             for run, items in audit_runs(chosen, settings, where, only or []).items():
                 console.print(f"{run.folder / 'audit'}: {', '.join(items) or 'nothing to measure in this model'}")
     pictures = [*draw_audit(chosen, folder), *draw_spectra(chosen, folder)]
-    for path in (*pictures, write_page(chosen, costs, pictures, folder)):
+    for path in (*pictures, _write_page(chosen, costs, pictures, folder)):
         console.print(path)
+
+
+def _write_page(
+    runs: Sequence[Run], costs: Sequence[tuple[Kind, pd.DataFrame]], pictures: Sequence[Path], folder: Path
+) -> Path:
+    """Judge every claim, write ``audit.md`` and ``claims.csv`` into ``folder``, and return the page.
+
+    Args:
+        costs: tables of :func:`~kattn_cli.runs.cost_table.read_cost_table`.
+        pictures: what the page shows, in this order.
+    """
+    from kattn_cli.console import console
+    from kattn_cli.papers.evidence import Evidence
+    from kattn_cli.papers.page import findings, page
+    from kattn_cli.papers.verdicts import verdicts
+    from kattn_cli.runs.whole_file import write_text
+
+    found = findings(Evidence.of(runs, costs))
+    folder.mkdir(parents=True, exist_ok=True)
+    found.to_csv(folder / "claims.csv", index=False)
+    shown = [Path(os.path.relpath(path, folder)).as_posix() for path in pictures]
+    write_text(folder / "audit.md", page(found, shown, shlex.join(["kattn", *sys.argv[1:]])))
+    counts = Counter(verdicts(found)["verdict"])
+    console.print("; ".join(f"{verdict}: {count}" for verdict, count in counts.most_common()))
+    return folder / "audit.md"

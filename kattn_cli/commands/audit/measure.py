@@ -13,6 +13,7 @@ from kattn_cli.audit.view import View
 from kattn_cli.console import progress_bar
 from kattn_cli.device import device_name
 from kattn_cli.errors import RunError, did_you_mean
+from kattn_cli.experiment.loading import as_image_run
 from kattn_cli.experiment.moments import Moment, followed
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.provenance import provenance
@@ -22,7 +23,7 @@ FOLDER = "audit"
 
 
 @dataclass(frozen=True)
-class Settings:
+class AuditSettings:
     """What all runs are measured with."""
 
     inputs: int
@@ -31,33 +32,43 @@ class Settings:
     checkpoint: str
 
 
-def refuse_unknown(items: Collection[str]) -> None:
-    """Of ``--only``.
+def chosen_items(only: Collection[str]) -> dict[str, Item]:
+    """Return the items of these names, or all that are measured.
 
     Raises:
-        RunError: with the nearest name.
+        RunError: for an unknown name, with the nearest.
     """
-    for name in items:
-        if name not in ITEMS:
-            known = ", ".join(ITEMS)
-            raise RunError(f"--only {name}: expected one of {known}{did_you_mean(name, ITEMS)}")
+    measured = {name: item for name, item in ITEMS.items() if item.measure}
+    for name in only:
+        if name not in measured:
+            known = ", ".join(measured)
+            raise RunError(f"--only {name}: expected one of {known}{did_you_mean(name, measured)}")
+    return {name: item for name, item in measured.items() if not only or name in only}
 
 
 def audit_runs(
-    runs: Sequence[Run], settings: Settings, device: torch.device, only: Collection[str] = ()
+    runs: Sequence[Run], settings: AuditSettings, device: torch.device, only: Collection[str] = ()
 ) -> dict[Run, list[str]]:
     """Write ``<run>/audit/<item>.csv`` for every item (or those of ``only``) that a run's model has something for.
 
     Returns the items written for each run. A run's tables are written when all its epochs are measured.
     """
-    items = {name: item for name, item in ITEMS.items() if not only or name in only}
+    items = chosen_items(only)
     written = {}
     with progress_bar("weights") as bar:
         for run in runs:
             record = provenance(device_name(device))
             tables: dict[str, list[Any]] = {name: [] for name in items}
             for number, (task, moment) in enumerate(followed(run, device, settings.checkpoint, bar)):
-                view = View(moment, settings.inputs, settings.seed, settings.permutations)
+                opened = as_image_run(moment.opened, "kattn audit")
+                view = View(
+                    model=opened.model.double(),
+                    splits=opened.data.splits,
+                    epoch=moment.epoch,
+                    inputs=settings.inputs,
+                    seed=settings.seed,
+                    permutations=settings.permutations,
+                )
                 for name, item in items.items():
                     if _wanted(item, moment, first=number == 0):
                         bar.update(task, note=name)

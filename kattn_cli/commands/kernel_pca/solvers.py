@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 from threadpoolctl import threadpool_info
 
-from kattn_cli.audit.centring import centred
+from kattn_cli.audit.gram import centred
 from kattn_cli.console import progress_bar
 from kattn_cli.errors import KattnError
 from kattn_cli.kernel_pca.solvers import Array, full

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from kattn_cli.audit.items import draw_audit
 from kattn_cli.errors import RunError
-from kattn_cli.figures.audit import draw_audit
 from kattn_cli.figures.benchmark import draw_benchmark
 from kattn_cli.figures.complexity import draw_all
 from kattn_cli.figures.corruptions import corruption_frame, draw_corruptions

@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from kattn_cli.audit.over_inputs import mean_and_deviation
 from kattn_cli.audit.spectrum import (
     EXACT_UP_TO,
     Spectra,
@@ -19,6 +18,7 @@ from kattn_cli.audit.spectrum import (
     spectra_of,
     spectra_of_values,
 )
+from kattn_cli.audit.view import mean_and_deviation
 from kattn_cli.console import console, progress_bar
 from kattn_cli.data import SequenceSplit
 from kattn_cli.device import device_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from kattn_cli.figures.audit.projection_error import log_j
+from kattn_cli.audit.items.projection_error.draw import log_j
 from kattn_cli.papers.evidence import Evidence, by_seed, first, last, less, told
 from kattn_cli.papers.finding import Claim, Finding, judged
 

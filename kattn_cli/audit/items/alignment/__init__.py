@@ -1,0 +1,1 @@
+"""Softmax attention as kernel PCA: do learned values agree with Theorem 1's (RPC-Attention, §2)?"""

@@ -1,0 +1,1 @@
+"""TSSA: whether the subspaces that it learns are incoherent (ToST, D.4)."""

@@ -1,0 +1,1 @@
+"""TSSA: what each layer compresses (ToST, §4.1)."""

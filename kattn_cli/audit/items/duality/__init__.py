@@ -1,0 +1,1 @@
+"""Primal-Attention: its objective, and whether its scores solve the dual problem."""

@@ -1,0 +1,1 @@
+"""Maps over the patches of images: memberships of TSSA, attention of the class token, and their foreground."""

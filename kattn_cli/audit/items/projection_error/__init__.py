@@ -1,0 +1,1 @@
+"""Softmax attention as kernel PCA: does training lower the projection error (RPC-Attention, §2.2.1)?"""
