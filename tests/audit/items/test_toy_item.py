@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pandas as pd
 import pytest
@@ -16,9 +17,8 @@ def test_an_item_is_one_file_and_one_line(
     trained: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(Path(__file__).parent)
-    from toy_item import draw_norms
-
-    monkeypatch.setitem(ITEMS, "norms", Item("chosen", "toy_item:norms", draw_norms))
+    item = Item("chosen", "toy_item:norms", draw=resolve_name("toy_item:draw_norms"))
+    monkeypatch.setitem(ITEMS, "norms", item)
     results = Path(shutil.copytree(trained, tmp_path / "results"))
     code, out, err = kattn(capfd, "audit", "tiny/0", "--only", "norms", "--inputs", 4, "--results", results)
     assert code == 0, err
