@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kattn_cli.console import console
-from kattn_cli.figures import looks
+from kattn_cli.figures import style
 from kattn_cli.kernels import choice
 
 torch.set_num_threads(1)
@@ -38,7 +38,7 @@ def _heard(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _usual_look() -> None:
     """Figures as a fresh process draws them, whatever the test before asked for."""
-    looks.use()
+    style.use()
 
 
 @pytest.fixture(params=["plain", "fast"])

@@ -24,12 +24,7 @@ FEW_DECADES = 200.0
 """Below this ratio of the largest value to the smallest, an axis has ticks between the powers of ten."""
 
 
-def draw_complexity(costs: pd.DataFrame, folder: Path, name: str) -> Path:
-    """As :func:`draw_all`; the first of its figures, that of training at the first setting."""
-    return draw_all(costs, folder, name)[0]
-
-
-def draw_all(costs: pd.DataFrame, folder: Path, name: str, fit_from: int | None = None) -> list[Path]:
+def draw_complexity(costs: pd.DataFrame, folder: Path, name: str, fit_from: int | None = None) -> list[Path]:
     """Over N, one figure a setting and pass; over the width, where there are several, at the largest N they share.
 
     Beside each name stand the exponents of time and memory in N, fitted on sizes from ``fit_from`` on, by default on

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
-from kattn_cli.figures import looks
+from kattn_cli.figures import style
 from kattn_cli.figures.style import save
 
 INCHES = 0.85
@@ -29,7 +29,7 @@ def draw_contact_sheet(pictures: Mapping[str, Sequence[NDArray[np.floating]]], f
     height, width = next(iter(pictures.values()))[0].shape[:2]
     sheet = tiled(list(pictures.values()), gap := max(1, width // GAP))
     rows, columns = len(pictures), max(map(len, pictures.values()))
-    size = looks.look.size(INCHES * columns + 1.0, INCHES * rows + 0.5)
+    size = style.look.size(INCHES * columns + 1.0, INCHES * rows + 0.5)
     figure, axes = plt.subplots(figsize=size, layout="constrained")
     axes.imshow(sheet, extent=(0, sheet.shape[1], sheet.shape[0], 0))
     axes.grid(visible=False)

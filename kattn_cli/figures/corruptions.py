@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from kattn_cli.figures import looks
+from kattn_cli.figures import style
 from kattn_cli.figures.style import Palette, band, integer_ticks, legend_above, save
 from kattn_cli.tables.corruption_errors import errors_by_type, measured_together
 from kattn_cli.tables.frames import over_seeds, seeds_caption
@@ -37,7 +37,7 @@ def draw_corruptions(errors: pd.DataFrame, folder: Path) -> Path:
     columns = min(COLUMNS, len(names))
     rows = -(-len(names) // columns)
     figure, grid = plt.subplots(
-        rows, columns, figsize=looks.look.size(max(4.2, 2.0 * columns), 1.55 * rows + 0.8), squeeze=False,
+        rows, columns, figsize=style.look.size(max(4.2, 2.0 * columns), 1.55 * rows + 0.8), squeeze=False,
         sharex=True, sharey=True, layout="constrained",
     )  # fmt: skip
     palette = Palette()

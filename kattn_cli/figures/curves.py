@@ -12,6 +12,11 @@ from kattn_cli.tables.frames import over_seeds, seeds_caption
 MEASURES = {"top1": "top-1", "mean_iou": "mean IoU"}
 
 
+def several_epochs(metrics: pd.DataFrame) -> pd.DataFrame:
+    """Return all rows, or none where a single epoch makes no curve."""
+    return metrics if metrics.empty or metrics["epoch"].nunique() > 1 else metrics.iloc[:0]
+
+
 def draw_curves(metrics: pd.DataFrame, folder: Path, name: str = "curves") -> Path:
     """Training loss, validation loss and accuracy of each label, mean and 95 % interval over seeds.
 

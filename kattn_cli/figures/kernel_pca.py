@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from kattn_cli.figures.style import OTHERS, leftmost, legend_above, panels, save, side_by_side
+from kattn_cli.tables.costs import DUAL, PROBLEM, RANDOMISED, solver_ratios
 
-DUAL, RANDOMISED = "dual L-BFGS", "randomised SVD"
 MARKERS: dict[str, dict[str, Any]] = {
     "full": {"color": "#000000", "marker": "s"},
     "Lanczos": {"color": OTHERS[1], "marker": "^"},
@@ -19,33 +19,8 @@ MARKERS: dict[str, dict[str, Any]] = {
     f"{RANDOMISED}, defaults": {"color": OTHERS[0], "marker": "D", "markerfacecolor": "none"},
     DUAL: {"color": "#D55E00", "marker": "o"},
 }
-PROBLEM = ["task", "n", "kernel", "components", "tolerance"]
 LEAST = 1e-16
 """An accuracy below this is rounding, and drawn here."""
-
-
-def ratios(times: pd.DataFrame) -> pd.DataFrame:
-    """One row a problem and solver: seconds, accuracy, and the ratio of its time to the dual's.
-
-    Medians over rounds, ``_low`` and ``_high`` their range; a ratio is of one round. ``reached``: the share of rounds
-    in which the accuracy was within the tolerance.
-    """
-    dual = times[times["solver"] == DUAL].set_index([*PROBLEM, "round"])["seconds"].rename("dual")
-    joined = times.join(dual, on=[*PROBLEM, "round"])
-    joined["ratio"] = joined["seconds"] / joined["dual"]
-    joined["reached"] = joined["accuracy"] <= joined["tolerance"]
-    rows = []
-    for key, part in joined.groupby([*PROBLEM, "solver"], sort=False):
-        row = dict(zip([*PROBLEM, "solver"], key, strict=True))
-        for column in ("seconds", "ratio"):
-            values = part[column]
-            row |= {column: values.median(), f"{column}_low": values.min(), f"{column}_high": values.max()}
-        row |= {"accuracy": part["accuracy"].median(), "reached": part["reached"].mean(), "rounds": len(part)}
-        rows.append(row)
-    order = list(MARKERS)
-    table = pd.DataFrame(rows)
-    place = table.groupby(PROBLEM, sort=False).ngroup() * len(order) + table["solver"].map(order.index)
-    return table.iloc[place.argsort(kind="stable")].reset_index(drop=True)
 
 
 def draw_kernel_pca(times: pd.DataFrame, folder: Path, name: str) -> Path:
@@ -57,7 +32,7 @@ def draw_kernel_pca(times: pd.DataFrame, folder: Path, name: str) -> Path:
         axes.set_title(_title(key))
     for axes in leftmost(every[:-1]):
         axes.set_ylabel("variance missed (share)")
-    _ratios(every[-1], ratios(times), [key for key, _ in problems])
+    _ratios(every[-1], solver_ratios(times), [key for key, _ in problems])
     legend_above(figure, every[0])
     first = times.iloc[0]
     caption = (

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from kattn_cli.figures import looks
+from kattn_cli.figures import style
 from kattn_cli.figures.style import Palette, band, integer_ticks, side_by_side
 from kattn_cli.tables.frames import chosen_weights, over_seeds, seeds_caption, shared_epochs
 
@@ -92,9 +92,9 @@ def whole_ticks(axes: Axes, values: pd.Series) -> None:
 def grey_line(axes: Axes, means: pd.Series, label: str | None = None) -> None:
     """What chance gives at each x, the index of ``means``; across the panel where there is one."""
     if len(means) == 1:
-        axes.axhline(means.iloc[0], color="0.45", linestyle="--", linewidth=looks.look.thin, label=label)
+        axes.axhline(means.iloc[0], color="0.45", linestyle="--", linewidth=style.look.thin, label=label)
     else:
-        axes.plot(means.index, means, color="0.45", linestyle="--", linewidth=looks.look.thin, label=label, zorder=0.6)
+        axes.plot(means.index, means, color="0.45", linestyle="--", linewidth=style.look.thin, label=label, zorder=0.6)
 
 
 def grey_band(axes: Axes, table: pd.DataFrame, x: str, mean: str, low: str, high: str, label: str) -> None:

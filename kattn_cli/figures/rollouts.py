@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 
-from kattn_cli.figures import looks
+from kattn_cli.figures import style
 from kattn_cli.figures.style import DASHES, Palette, band, legend_above, panels, save, side_by_side
 from kattn_cli.tables.frames import over_seeds, seeds_caption, shared_folder
 from kattn_cli.tables.statistics import mean_interval
@@ -74,9 +74,9 @@ def _over_targets(axes: Axes, table: pd.DataFrame, palette: Palette) -> None:
         axes.errorbar(place, part["mean"], yerr=_spread(part), fmt="o", color=line["color"], label=label)
     if len(targets) == 1:
         axes.set_xlim(targets[0] - 0.5, targets[0] + 0.5)
-        axes.axhline(targets[0], color="0.45", linestyle="--", linewidth=looks.look.thin, label="return = target")
+        axes.axhline(targets[0], color="0.45", linestyle="--", linewidth=style.look.thin, label="return = target")
     else:
-        axes.plot(targets, targets, color="0.45", linestyle="--", linewidth=looks.look.thin, label="return = target")
+        axes.plot(targets, targets, color="0.45", linestyle="--", linewidth=style.look.thin, label="return = target")
     axes.set_xticks(targets, [f"{one:g}".replace("-", "\N{MINUS SIGN}") for one in targets])
     axes.set_xlabel("target return")
     axes.set_ylabel("return reached")
@@ -94,7 +94,7 @@ def _scores(axes: Axes, table: pd.DataFrame, palette: Palette) -> None:
         shift = side_by_side(labels.index(str(label)), len(labels), 0.8)
         places = [targets.index(target) + shift for target in part["target_return"]]
         axes.bar(places, part["mean"], 0.9 * width, edgecolor="white", label=label, **bars)
-        spread: dict[str, Any] = {"ecolor": "0.45", "elinewidth": looks.look.thin, "capsize": 2}
+        spread: dict[str, Any] = {"ecolor": "0.45", "elinewidth": style.look.thin, "capsize": 2}
         axes.errorbar(places, part["mean"], yerr=_spread(part), fmt="none", **spread)
     axes.set_xticks(range(len(targets)), [f"{one:g}".replace("-", "\N{MINUS SIGN}") for one in targets])
     axes.set_xlabel("target return")

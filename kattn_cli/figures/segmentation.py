@@ -13,7 +13,7 @@ from matplotlib import colors
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from kattn_cli.figures import looks
+from kattn_cli.figures import style
 from kattn_cli.figures.contact_sheet import tiled
 from kattn_cli.figures.lines import mean_lines
 from kattn_cli.figures.style import Palette, integer_ticks, legend_above, panels, save
@@ -77,7 +77,7 @@ def draw_sheet(pictures: Sequence[Told], class_names: Sequence[str], folder: Pat
     gap = max(1, width // 16)
     sheet = tiled(rows, gap)
     names = list(class_names) if len(class_names) <= NAMED else []
-    size = looks.look.size(max(5.0, INCHES * len(pictures) + 0.9), INCHES * 3 + 0.4 + 0.3 * -(-len(names) // 6))
+    size = style.look.size(max(5.0, INCHES * len(pictures) + 0.9), INCHES * 3 + 0.4 + 0.3 * -(-len(names) // 6))
     figure, axes = plt.subplots(figsize=size, layout="constrained")
     axes.imshow(sheet, extent=(0, sheet.shape[1], sheet.shape[0], 0), interpolation="nearest")
     axes.grid(visible=False)

@@ -1,13 +1,30 @@
-"""Cumulative explained variance of attention matrices (Primal-Attention paper, Figure 1)."""
+"""Spectra of attention: explained variance, and effective rank over layers and epochs (Primal-Attention, Figure 1)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
+from matplotlib.axes import Axes
 
-from kattn_cli.figures.style import Palette, band, integer_ticks, leftmost, legend_above, panels, save
-from kattn_cli.tables.frames import chosen_weights, seeds_caption
+from kattn_cli.figures.lines import audit_caption, mean_lines
+from kattn_cli.figures.style import Palette, band, from_zero, integer_ticks, leftmost, legend_above, panels, save
+from kattn_cli.runs.run import Run
+from kattn_cli.tables.frames import chosen_weights, frame, seeds_caption, shared_epochs
+
+QUANTITIES = {"effective_rank": "effective rank", "rank_90": "rank for 90 % of Σσ²"}
+
+
+def draw_spectra(runs: Sequence[Run], folder: Path) -> list[Path]:
+    """Draw explained variance, effective rank over layers, and that over the kept epochs where there are several."""
+    spectra, ranks = (frame(runs, f"{name}.csv") for name in ("spectrum", "effective_rank"))
+    pictures = [draw_spectrum(spectra, folder)] if len(spectra) else []
+    if len(ranks):
+        pictures.append(draw_effective_rank(ranks, folder))
+        if shared_epochs(ranks)["epoch"].nunique() > 1:
+            pictures.append(draw_spectrum_epochs(ranks, folder))
+    return pictures
 
 
 def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
@@ -59,3 +76,50 @@ def _caption(spectra: pd.DataFrame) -> str:
     randomised = [f"partly randomised, no σ off by more than {error:.1e}"] if error > 0 else []
     parts = [seeds_caption(spectra), f"{inputs} validation images", *of, *randomised]
     return "; ".join([*parts, "bands: ± 1 s.d. over heads and seeds"])
+
+
+def draw_effective_rank(ranks: pd.DataFrame, folder: Path) -> Path:
+    """Over layers, each run with its chosen weights: effective rank, and how many values hold 90 % of the variance."""
+    chosen, unit = _in_shares(chosen_weights(ranks))
+    figure, axes_row = panels(len(QUANTITIES))
+    palette = Palette()
+    for axes, (column, title) in zip(axes_row, QUANTITIES.items(), strict=True):
+        mean_lines(axes, chosen, "layer", column, palette)
+        axes.set_xlabel("layer")
+        axes.set_ylabel(f"{title}{unit}")
+        from_zero(axes)
+    legend_above(figure, axes_row[0])
+    return save(figure, folder, "effective_rank", _ranks_caption(chosen))
+
+
+def draw_spectrum_epochs(ranks: pd.DataFrame, folder: Path) -> Path:
+    """Effective rank over the epochs that were kept, one panel a layer."""
+    shares, unit = _in_shares(shared_epochs(ranks))
+    layers = sorted(shares["layer"].unique())
+    figure, axes_row = panels(len(layers), sharey=True)
+    palette = Palette()
+    for axes, layer in zip(axes_row, layers, strict=True):
+        _over_epochs(axes, shares[shares["layer"] == layer], palette)
+        axes.set_title(f"layer {layer}")
+    from_zero(axes_row[0])
+    for axes in leftmost(axes_row):
+        axes.set_ylabel(f"effective rank{unit}")
+    legend_above(figure, *axes_row)
+    return save(figure, folder, "spectrum_epochs", _ranks_caption(shares))
+
+
+def _over_epochs(axes: Axes, rows: pd.DataFrame, palette: Palette) -> None:
+    mean_lines(axes, rows, "epoch", "effective_rank", palette)
+    axes.set_xlabel("epoch")
+
+
+def _in_shares(ranks: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Ranks in % of how many values there are, where that differs; with the unit to write behind an axis's name."""
+    if ranks["of"].nunique() == 1:
+        return ranks, f"\n(of {ranks['of'].iloc[0]:.0f})"
+    shares = {column: 100 * ranks[column] / ranks["of"] for column in QUANTITIES}
+    return ranks.assign(**shares), "\n(% of their number)"
+
+
+def _ranks_caption(ranks: pd.DataFrame) -> str:
+    return audit_caption(ranks, "effective rank: exp of the entropy of σ/Σσ", "mean over heads")

@@ -1,13 +1,18 @@
-"""One style for every figure: the same mechanism always has the same colour, the papers' first by Okabe and Ito."""
+"""One style for every figure: type, lines and formats, and for each mechanism one colour, the papers' by Okabe and Ito.
+
+:func:`use` says once how all figures that follow look, and what they are written as.
+"""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -17,7 +22,69 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from kattn_cli.figures import looks
+mpl.use("Agg")
+
+
+@dataclass(frozen=True)
+class Look:
+    """Type, lines and markers in points; panels are ``wide`` and ``high`` times as large as those of a paper."""
+
+    type_size: float
+    line_width: float
+    marker_size: float
+    wide: float
+    high: float
+    dots_per_inch: int
+
+    @property
+    def thin(self) -> float:
+        """Of lines that are no measurement: chance, bounds."""
+        return 0.7 * self.line_width
+
+    def size(self, width: float, height: float) -> tuple[float, float]:
+        """A figure's size in inches from that in a paper."""
+        return self.wide * width, self.high * height
+
+
+LOOKS: dict[str, Look] = {
+    "paper": Look(type_size=9, line_width=1.6, marker_size=3, wide=1, high=1, dots_per_inch=200),
+    "slides": Look(type_size=17, line_width=3.2, marker_size=7, wide=1.4, high=1.4, dots_per_inch=120),
+}
+METADATA: dict[str, dict[str, Any]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}
+"""Without the time, so that equal figures are equal files."""
+
+look: Look
+formats: tuple[str, ...]
+
+
+def use(style: str = "paper", written: Sequence[str] = ("pdf", "png")) -> None:
+    """Draw in this style of :data:`LOOKS` from now on, and write these formats: of pdf, png and svg."""
+    global look, formats
+    look, formats = LOOKS[style], tuple(dict.fromkeys(written))
+    plt.rcParams.update(
+        {
+            "font.size": look.type_size,
+            "axes.titlesize": "medium",
+            "axes.linewidth": look.line_width / 2,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "grid.alpha": 0.25,
+            "grid.linewidth": look.line_width / 2.7,
+            "legend.frameon": False,
+            "lines.linewidth": look.line_width,
+            "lines.markersize": look.marker_size,
+            "figure.dpi": 150,
+            "savefig.dpi": look.dots_per_inch,
+            "image.cmap": "viridis",
+            "image.interpolation": "nearest",
+            "pdf.fonttype": 42,
+            "svg.hashsalt": "kattn",
+        }
+    )
+
+
+use()
 
 COLOURS = {
     "softmax": "#000000",
@@ -95,7 +162,7 @@ def grid(
 ) -> tuple[Figure, NDArray[Any]]:
     """Panels of this height (inches in a paper) in rows and columns, as an array of ``(rows, columns)`` axes."""
     each = 3.4 if columns <= COLUMNS else 2.7
-    size = looks.look.size(5.0 if rows * columns == 1 else each * columns + 0.4, height * rows)
+    size = look.size(5.0 if rows * columns == 1 else each * columns + 0.4, height * rows)
     return plt.subplots(rows, columns, figsize=size, squeeze=False, sharey=sharey, layout="constrained")
 
 
@@ -104,14 +171,14 @@ def save(figure: Figure, folder: Path, name: str, caption: str) -> Path:
 
     Returns the path of the PNG, or of the first format where that is not among them.
     """
-    size = looks.look.type_size * 2 / 3
+    size = look.type_size * 2 / 3
     lines = textwrap.wrap(caption.replace(" %", "\N{NO-BREAK SPACE}%"), int(figure.get_figwidth() * 126 / size))
     figure.supxlabel("\n".join(lines), fontsize=size, color="0.4")
     _make_room(figure, 0.018 * size * (len(lines) - 1))
     folder.mkdir(parents=True, exist_ok=True)
-    written = {one: folder / f"{name}.{one}" for one in looks.formats}
+    written = {one: folder / f"{name}.{one}" for one in formats}
     for suffix, path in written.items():
-        figure.savefig(path, metadata=looks.METADATA.get(suffix))
+        figure.savefig(path, metadata=METADATA.get(suffix))
     plt.close(figure)
     return written.get("png") or next(iter(written.values()))
 
@@ -123,7 +190,7 @@ def legend_above(figure: Figure, *axes: Axes) -> None:
         for line, label in zip(*one.get_legend_handles_labels(), strict=True):
             lines.setdefault(label, line)
     labels, handles = list(lines), list(lines.values())
-    size = looks.look.type_size * (1 if len(labels) <= MANY else 7 / 9)
+    size = look.type_size * (1 if len(labels) <= MANY else 7 / 9)
     letters = max(map(len, labels), default=0) + 8
     columns = max(1, min(len(labels), int(figure.get_figwidth() * 117 / size / letters)))
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, fontsize=size, handlelength=2.6)

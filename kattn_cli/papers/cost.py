@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from kattn_cli.figures.complexity import DRAWN_PASS, exponents
-from kattn_cli.figures.kernel_pca import DUAL, RANDOMISED, ratios
+from kattn_cli.figures.complexity import DRAWN_PASS
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.finding import Finding, Verdict
-from kattn_cli.tables.complexity import SETTING
+from kattn_cli.tables.complexity import SETTING, exponents
+from kattn_cli.tables.costs import DUAL, RANDOMISED, solver_ratios
 
 LINEAR = 1.2
 
@@ -108,7 +108,7 @@ def race(evidence: Evidence) -> list[Finding]:
     if evidence.races.empty:
         return []
     found = []
-    table = ratios(evidence.races)
+    table = solver_ratios(evidence.races)
     for _, row in table[table["solver"] == RANDOMISED].iterrows():
         low, high = float(row["ratio_low"]), float(row["ratio_high"])
         verdict = Verdict.holds if low > 1 else Verdict.does_not_hold if high < 1 else Verdict.cannot_be_told

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 
-from kattn_cli.figures import decoding, kernel_pca, model_costs
+from kattn_cli.figures import model_costs
 from kattn_cli.report.page import Block, Part, Picture
-from kattn_cli.tables.complexity import exponents
-from kattn_cli.tables.complexity_summary import not_counted, shortfalls, summary
+from kattn_cli.tables.complexity import exponents, not_counted, shortfalls, summary
+from kattn_cli.tables.costs import FLAT, decoding_verdicts, solver_ratios
 from kattn_cli.tables.text import Table, bullets, escaped, short
 
 SIGNS = {"at least": "≥", "at most": "≤"}
@@ -62,7 +62,7 @@ def _models(stem: str, costs: pd.DataFrame) -> list[Block]:
 
 
 def _decoding(stem: str, costs: pd.DataFrame) -> list[Block]:
-    found = decoding.verdicts(costs)
+    found = decoding_verdicts(costs)
     if found.empty:
         return []
     shown = pd.DataFrame(
@@ -78,7 +78,7 @@ def _decoding(stem: str, costs: pd.DataFrame) -> list[Block]:
     )
     caption = (
         "Decoding: the cost of one more token behind the longest context over that behind the shortest, with its 95 % "
-        f"interval; flat: within {100 * decoding.FLAT:.0f} %."
+        f"interval; flat: within {100 * FLAT:.0f} %."
     )
     return [_table(f"{stem}-decoding", caption, shown, 2, ["time", "memory kept"])]
 
@@ -102,7 +102,7 @@ def _benchmark(stem: str, found: pd.DataFrame) -> list[Block]:
 
 
 def _kernel_pca(stem: str, times: pd.DataFrame) -> list[Block]:
-    found = kernel_pca.ratios(times)
+    found = solver_ratios(times)
     shown = pd.DataFrame(
         {
             "solver": found["solver"],

@@ -133,7 +133,7 @@ def test_texts_and_others_at_once(results: Path, capfd: pytest.CaptureFixture[st
 
 def test_spectrum(results: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Of as many values as there are tokens; of sequences of several lengths the longest of the split."""
-    monkeypatch.setattr("kattn_cli.commands.plot.plot.draw_spectra", lambda runs, folder: [])
+    monkeypatch.setattr("kattn_cli.figures.spectrum.draw_spectra", lambda runs, folder: [])
     assert kattn(capfd, "spectrum", *RECIPES, "--inputs", "5", "--results", results).code == 0
     found = {name: pd.read_csv(results / name / "0" / "spectrum.csv") for name in RECIPES}
     for name in RECIPES:

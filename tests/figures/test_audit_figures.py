@@ -18,10 +18,8 @@ from kattn_cli.audit.items.coherence.draw import cosine_matrix, draw_subspaces
 from kattn_cli.audit.items.maps.draw import draw_maps, slug
 from kattn_cli.audit.items.pursuit.draw import with_series
 from kattn_cli.audit.items.scaled_curves import draw_scaled_curves
-from kattn_cli.figures.effective_rank import draw_effective_rank, draw_spectrum_epochs
-from kattn_cli.figures.looks import use
-from kattn_cli.figures.spectrum import draw_spectrum
-from kattn_cli.figures.style import COLOURS
+from kattn_cli.figures.spectrum import draw_effective_rank, draw_spectrum, draw_spectrum_epochs
+from kattn_cli.figures.style import COLOURS, use
 
 Tables = dict[str, pd.DataFrame]
 LABELS = {"softmax": "softmax", "mine": "rpc"}

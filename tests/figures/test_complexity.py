@@ -12,10 +12,9 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from kattn_cli.figures.complexity import draw_all, draw_complexity
+from kattn_cli.figures.complexity import draw_complexity
 from kattn_cli.figures.style import COLOURS
-from kattn_cli.tables.complexity import exponents
-from kattn_cli.tables.complexity_summary import not_counted, shortfalls, summary
+from kattn_cli.tables.complexity import exponents, not_counted, shortfalls, summary
 from kattn_cli.tables.statistics import power_law
 
 SIZES = (64, 128, 256, 512)
@@ -107,7 +106,7 @@ def test_what_was_not_counted() -> None:
 def test_a_figure_for_each_setting_and_pass(drawn: list[Figure], tmp_path: Path) -> None:
     settings = product(("no", "yes"), (8, 16), ("forward", "forward+backward"))
     costs = pd.concat([table(**{"causal": causal, "dim": dim, "pass": what}) for causal, dim, what in settings])
-    names = [path.stem for path in draw_all(costs, tmp_path, "cpu")]
+    names = [path.stem for path in draw_complexity(costs, tmp_path, "cpu")]
     over_n = ["cpu_dim8", "cpu_dim16", "cpu_causal_dim8", "cpu_causal_dim16"]
     both = [f"{name}{suffix}" for name in [*over_n, "cpu_width", "cpu_width_causal"] for suffix in ("", "_inference")]
     assert names == both
@@ -119,7 +118,7 @@ def test_a_figure_for_each_setting_and_pass(drawn: list[Figure], tmp_path: Path)
 
 def test_the_width_is_drawn_at_the_largest_shared_size(drawn: list[Figure], tmp_path: Path) -> None:
     costs = pd.concat([table(), table(dim=16).query("n < 512")])
-    draw_all(costs, tmp_path, "cpu")
+    draw_complexity(costs, tmp_path, "cpu")
     first = drawn[-1].axes[0].lines[0]
     assert list(first.get_ydata()) == [256**2, 256**2]  # type: ignore[arg-type]
 
@@ -127,7 +126,7 @@ def test_the_width_is_drawn_at_the_largest_shared_size(drawn: list[Figure], tmp_
 def test_versions_share_a_colour_and_options_have_markers(
     drawn: list[Figure], apart: Callable[[Figure], None], tmp_path: Path
 ) -> None:
-    assert draw_complexity(table(), tmp_path, "cpu") == tmp_path / "cpu.png"
+    assert draw_complexity(table(), tmp_path, "cpu")[0] == tmp_path / "cpu.png"
     (figure,) = drawn
     lines = {str(line.get_label()).partition("  ")[0]: line for line in figure.axes[0].lines}
     assert list(lines) == ["softmax", "softmax (slow)", "tssa", "tssa#2"]
@@ -142,7 +141,7 @@ def test_versions_share_a_colour_and_options_have_markers(
 
 def test_rows_of_an_older_table(drawn: list[Figure], tmp_path: Path) -> None:
     older = table().query("version == 'fast'").drop(columns=["version", "causal", "options", "repeats", "not_counted"])
-    assert draw_all(older, tmp_path, "cpu") == [tmp_path / "cpu.png"]
+    assert draw_complexity(older, tmp_path, "cpu") == [tmp_path / "cpu.png"]
     assert drawn[0].axes[0].lines[0].get_label() == "softmax  2.00, 1.00"
     fitted = exponents(older)
     assert fitted["attention"].tolist() == ["softmax", "tssa", "tssa#2"]
@@ -154,11 +153,11 @@ def test_what_did_not_fit_is_not_drawn(drawn: list[Figure], tmp_path: Path) -> N
     missing = (costs["version"] == "slow") & (costs["n"] > 128)
     costs["status"] = costs["status"].mask(missing, "out of memory")
     costs["milliseconds"] = costs["milliseconds"].mask(missing)
-    draw_all(costs, tmp_path, "cpu")
+    draw_complexity(costs, tmp_path, "cpu")
     assert [len(line.get_xdata()) for line in drawn[0].axes[0].lines] == [4, 2, 4, 4]  # type: ignore[arg-type]
 
 
 def test_one_size_at_several_widths_is_drawn_over_the_width_alone(drawn: list[Figure], tmp_path: Path) -> None:
     costs = pd.concat([table(), table(dim=16)])
-    assert [path.stem for path in draw_all(costs[costs["n"] == 64], tmp_path, "cpu")] == ["cpu_width"]
-    assert [path.stem for path in draw_all(table().query("n == 64"), tmp_path, "cpu")] == ["cpu"], "points"
+    assert [path.stem for path in draw_complexity(costs[costs["n"] == 64], tmp_path, "cpu")] == ["cpu_width"]
+    assert [path.stem for path in draw_complexity(table().query("n == 64"), tmp_path, "cpu")] == ["cpu"], "points"

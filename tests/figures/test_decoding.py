@@ -11,7 +11,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from kattn_cli.errors import RunError
-from kattn_cli.figures.decoding import draw_decoding, verdicts
+from kattn_cli.figures.decoding import draw_decoding
+from kattn_cli.tables.costs import decoding_verdicts
 
 SETTING = {"device": "cpu", "dtype": "float32", "dim": 8, "heads": 2, "batch": 1, "rounds": 9, "status": "ok"}
 
@@ -46,7 +47,7 @@ def table() -> pd.DataFrame:
 
 
 def test_verdicts() -> None:
-    found = verdicts(table()).set_index("attention")
+    found = decoding_verdicts(table()).set_index("attention")
     assert list(found.index) == ["softmax", "tssa", "primal"]
     assert found["time"].to_dict() == {"softmax": "not flat", "tssa": "flat", "primal": "cannot be told"}
     assert found["memory"].to_dict() == {"softmax": "not flat", "tssa": "flat", "primal": "flat"}
@@ -60,7 +61,7 @@ def test_verdicts() -> None:
 
 
 def test_faster_behind_a_longer_context_is_not_flat_either() -> None:
-    found = verdicts(pd.DataFrame([row("tssa", 16, 1, 1, 1, 1), row("tssa", 64, 0.5, 1, 0.4, 0.6)]))
+    found = decoding_verdicts(pd.DataFrame([row("tssa", 16, 1, 1, 1, 1), row("tssa", 64, 0.5, 1, 0.4, 0.6)]))
     assert found["time"].tolist() == ["not flat"]
 
 

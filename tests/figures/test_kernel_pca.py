@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 from kattn_cli.figures import kernel_pca
-from kattn_cli.figures.kernel_pca import draw_kernel_pca, ratios
+from kattn_cli.figures.kernel_pca import draw_kernel_pca
 from kattn_cli.kernel_pca.tuning import DUAL, SOLVERS
+from kattn_cli.tables.costs import solver_ratios
 
 SECONDS = {"full": [9.0, 12.0, 8.0], "Lanczos": [1.0, 1.0, 1.0], "randomised SVD": [0.5, 1.0, 1.0]}
 SECONDS |= {"randomised SVD, defaults": [3.0, 8.0, 4.0], DUAL: [1.0, 2.0, 4.0]}
@@ -31,7 +32,7 @@ def times(kernels: tuple[str, ...] = ("rbf",)) -> pd.DataFrame:
 
 
 def test_ratios_are_of_one_round_each() -> None:
-    table = ratios(times()).set_index("solver")
+    table = solver_ratios(times()).set_index("solver")
     assert list(table.index) == list(SOLVERS)
     assert table.loc["full", ["ratio", "ratio_low", "ratio_high"]].tolist() == [6, 2, 9]
     assert table.loc["Lanczos", ["ratio", "ratio_low", "ratio_high"]].tolist() == [0.5, 0.25, 1]
@@ -44,7 +45,7 @@ def test_ratios_are_of_one_round_each() -> None:
 def test_problems_are_kept_apart() -> None:
     table = times(("rbf", "polynomial"))
     table.loc[(table["kernel"] == "polynomial") & (table["solver"] != DUAL), "seconds"] *= 10
-    found = ratios(table).query("solver == 'full'").set_index("kernel")["ratio"]
+    found = solver_ratios(table).query("solver == 'full'").set_index("kernel")["ratio"]
     assert found.to_dict() == {"rbf": 6, "polynomial": 60}
 
 

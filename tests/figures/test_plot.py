@@ -10,8 +10,11 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from kattn_cli.commands.plot.plot import draw_spectra, plot_runs, plot_table
+from kattn_cli.commands.plot.plot import draw_runs, plot_runs, plot_table
 from kattn_cli.errors import RunError
+from kattn_cli.figures.registry import FIGURES, from_rows
+from kattn_cli.figures.spectrum import draw_spectra
+from kattn_cli.figures.style import panels, save
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.run import Run, create_run
 from kattn_cli.tables.frames import frame
@@ -59,6 +62,25 @@ def test_ranks_of_one_epoch_have_no_figure_along_epochs(tables: Tables, drawn: l
     assert [path.stem for path in draw_spectra(runs, tmp_path)] == ["effective_rank"]
 
 
+def test_a_figure_is_a_function_and_a_line(
+    drawn: list[Figure], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a table of its own: drawn by ``kattn plot`` and ``kattn report`` once it is in the registry."""
+
+    def draw_warmth(rows: pd.DataFrame, folder: Path) -> Path:
+        figure, (axes,) = panels(1)
+        axes.plot(rows["epoch"], rows["kelvin"])
+        return save(figure, folder, "warmth", "How warm it was.")
+
+    monkeypatch.setitem(FIGURES, "warmth", from_rows(lambda runs: frame(runs, "warmth.csv"), draw_warmth))
+    facts = {"status": "finished", "start": "2026", "mechanism": "softmax", "parameters": 10}
+    runs = [create_run(tmp_path, f"a/{name}", 0, "", facts) for name in ("warm", "unknown")]
+    write_rows(runs[0].folder / "warmth.csv", [{"epoch": epoch, "kelvin": 300 + epoch} for epoch in range(3)])
+    assert plot_runs(runs, tmp_path) == draw_runs(runs, tmp_path) == [tmp_path / "warmth.png"]
+    assert drawn[0].axes[0].lines[0].get_ydata().tolist() == [300, 301, 302]
+    assert draw_runs(runs[1:], tmp_path) == []
+
+
 def test_runs_without_tables(tmp_path: Path) -> None:
     run = create_run(tmp_path, "a", 0, "", {"status": "finished", "start": "2026"})
     (run.folder / "audit").mkdir()
@@ -97,7 +119,7 @@ def test_figures_are_drawn_without_torch(tables: Tables, tmp_path: Path) -> None
     write_runs({"alignment": tables["alignment"]}, tmp_path / "runs")
     code = (
         "import sys\nfrom pathlib import Path\nfrom kattn_cli.commands.plot.plot import plot_runs\n"
-        "from kattn_cli.figures.looks import use\nfrom kattn_cli.runs.run import find_runs\n"
+        "from kattn_cli.figures.style import use\nfrom kattn_cli.runs.run import find_runs\n"
         "use('slides', ['svg'])\nhere = Path(sys.argv[1])\n"
         "print(*plot_runs(find_runs(here / 'runs', ['audit']), here), 'torch' in sys.modules)"
     )

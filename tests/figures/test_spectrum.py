@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from kattn_cli.figures.effective_rank import draw_effective_rank, draw_spectrum_epochs
-from kattn_cli.figures.spectrum import draw_spectrum
+from kattn_cli.figures.spectrum import draw_effective_rank, draw_spectrum, draw_spectrum_epochs
 from kattn_cli.figures.style import COLOURS
 
 Tables = dict[str, pd.DataFrame]

@@ -12,10 +12,10 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from kattn_cli.figures import looks
-from kattn_cli.figures.looks import LOOKS, use
+from kattn_cli.figures import style
 from kattn_cli.figures.style import (
     COLOURS,
+    LOOKS,
     OTHERS,
     Palette,
     from_zero,
@@ -24,6 +24,7 @@ from kattn_cli.figures.style import (
     log_if_wide,
     panels,
     save,
+    use,
 )
 
 BEGINS: dict[Any, bytes] = {"pdf": b"%PDF", "png": b"\x89PNG", "svg": b"<?xml"}
@@ -63,19 +64,19 @@ def test_equal_figures_are_equal_files(tmp_path: Path) -> None:
 
 def test_slides_have_larger_type_and_thicker_lines_for_their_width() -> None:
     shares = {}
-    for style in ("paper", "slides"):
-        use(style)
+    for look in ("paper", "slides"):
+        use(look)
         figure = one_line()
         width = figure.get_figwidth()
         (line,) = figure.axes[0].lines
-        shares[style] = [float(figure.axes[0].xaxis.label.get_fontsize()) / width, line.get_linewidth() / width]
+        shares[look] = [float(figure.axes[0].xaxis.label.get_fontsize()) / width, line.get_linewidth() / width]
         assert figure.get_figwidth() / figure.get_figheight() == pytest.approx(16 / 9, rel=0.05)
         plt.close(figure)
     assert all(slides > 1.25 * paper for paper, slides in zip(*shares.values(), strict=True))
-    assert looks.look is LOOKS["slides"]
+    assert style.look is LOOKS["slides"]
     use()
-    assert looks.look is LOOKS["paper"]
-    assert looks.formats == ("pdf", "png")
+    assert style.look is LOOKS["paper"]
+    assert style.formats == ("pdf", "png")
 
 
 @pytest.mark.parametrize("style", ["paper", "slides"])

@@ -11,7 +11,7 @@ from command_line import kattn
 from report.runs import write_accuracy, write_all
 from sequence_runs import write_language
 
-from kattn_cli.commands.report import workers
+from kattn_cli.commands.report import run as report_run
 from kattn_cli.commands.report.run import report
 from kattn_cli.commands.report.sources import Sources, find_sources
 from kattn_cli.errors import RunError
@@ -23,7 +23,7 @@ ACCURACIES = {"a/softmax": (80.0, 81.0, 79.0, 80.0), "a/tssa": (90.0, 91.0, 89.5
 @pytest.fixture(autouse=True)
 def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     """No processes for a figure or two."""
-    monkeypatch.setattr(workers, "cpu_count", lambda: 1)
+    monkeypatch.setattr(report_run, "cpu_count", lambda: 1)
 
 
 def found(*arguments: Path | str, results: Path) -> Sources:
@@ -153,7 +153,7 @@ def test_figures_drawn_in_processes_are_those_drawn_here(tmp_path: Path, monkeyp
         benchmark_table(tmp_path / "r" / f"{one}.csv")
     sources = found(tmp_path / "r", results=tmp_path)
     report(sources, tmp_path / "here")
-    monkeypatch.setattr(workers, "cpu_count", lambda: 2)
+    monkeypatch.setattr(report_run, "cpu_count", lambda: 2)
     report(sources, tmp_path / "there")
     drawn = [[path.read_bytes() for path in sorted((tmp_path / one).rglob("*.png"))] for one in ("here", "there")]
     assert drawn[0] == drawn[1]

@@ -9,11 +9,11 @@ import pytest
 from scipy import stats
 
 from kattn_cli.attention import BASELINES, MECHANISMS
-from kattn_cli.figures.complexity import exponents
 from kattn_cli.figures.style import COLOURS, Palette
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.run import create_run
 from kattn_cli.tables.attack_names import epsilon_text
+from kattn_cli.tables.complexity import exponents
 from kattn_cli.tables.frames import attack_frame, frame, over_seeds, seeds_caption
 from kattn_cli.tables.summary import summary
 

@@ -67,8 +67,9 @@ def audit(
     chosen = chosen_runs(results, runs, quiet)
     folder = output or figures_folder(results, chosen)
     where = None if report else start(quiet, device)
-    from kattn_cli.commands.plot.plot import draw_audit, draw_spectra
+    from kattn_cli.audit.items import draw_audit
     from kattn_cli.console import console
+    from kattn_cli.figures.spectrum import draw_spectra
     from kattn_cli.runs.cost_table import read_cost_table
 
     costs = [read_cost_table(path) for path in table or []]

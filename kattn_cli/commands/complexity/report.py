@@ -7,9 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.console import console, print_wide
-from kattn_cli.figures.complexity import draw_all
-from kattn_cli.tables.complexity import completed, exponents, options_lines
-from kattn_cli.tables.complexity_summary import not_counted, shortfalls, summary
+from kattn_cli.figures.complexity import draw_complexity
+from kattn_cli.tables.complexity import completed, exponents, not_counted, options_lines, shortfalls, summary
 
 LEFT_OUT = (
     "Operations of a forward pass, all samples. torch's counter sees matrix products; biases and what is listed count "
@@ -37,7 +36,7 @@ def report(path: Path, fit_from: int | None = None) -> None:
     if done["n"].nunique() > 1:
         fitted.to_csv(path.with_name(f"{path.stem}.exponents.csv"), index=False)
     if done["n"].nunique() > 1 or done["dim"].nunique() > 1:
-        for picture in draw_all(costs, path.parent, path.stem, fit_from):
+        for picture in draw_complexity(costs, path.parent, path.stem, fit_from):
             console.print(picture)
 
 

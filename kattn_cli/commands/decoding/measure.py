@@ -18,10 +18,10 @@ from kattn_cli.costs.decoding import TokenCost, decoding_costs
 from kattn_cli.costs.memory import is_out_of_memory
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, RecipeError
-from kattn_cli.figures.decoding import FLAT, verdicts
 from kattn_cli.recipe.schema import Mechanism
 from kattn_cli.runs.cost_table import CostTable
 from kattn_cli.runs.provenance import provenance
+from kattn_cli.tables.costs import FLAT, decoding_verdicts
 from kattn_cli.training.seed import Stream, seed_torch
 
 FOLDER = "complexity"
@@ -149,7 +149,7 @@ def print_decoding(costs: pd.DataFrame) -> None:
         ("", "context", "ms a token (quartiles)", compared, "kept MiB", "a step's MiB", ""),
         [_cells(row) for _, row in costs.iterrows()],
     )
-    for _, one in verdicts(costs).iterrows():
+    for _, one in decoding_verdicts(costs).iterrows():
         interval = f"[{one['time_low']:.2f}, {one['time_high']:.2f}]"
         console.print(
             f"{one['attention']}, {one['from_context']:,} to {one['to_context']:,} tokens: time {one['time']} "

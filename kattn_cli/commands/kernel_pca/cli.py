@@ -54,7 +54,8 @@ def kernel_pca(
 
     from kattn_cli.commands.kernel_pca.solvers import Settings, measure_kernel_pca
     from kattn_cli.console import console
-    from kattn_cli.figures.kernel_pca import draw_kernel_pca, ratios
+    from kattn_cli.figures.kernel_pca import draw_kernel_pca
+    from kattn_cli.tables.costs import solver_ratios
 
     console.quiet = quiet
     settings = Settings(components, tolerance, rounds, n, seed)
@@ -63,7 +64,7 @@ def kernel_pca(
         paths = measure_kernel_pca(*chosen, settings, results=results)  # type: ignore[arg-type]
     for path in paths:
         times = pd.read_csv(path)
-        table = ratios(times)
+        table = solver_ratios(times)
         table.to_csv(path.with_name(f"{path.stem}.ratios.csv"), index=False)
         console.print(table.to_string(index=False, float_format="{:.3g}".format))
         console.print(path)

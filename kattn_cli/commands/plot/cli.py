@@ -43,7 +43,7 @@ def plot(
     chosen = chosen_runs(results, names, quiet) if names or not tables else []
     from kattn_cli.commands.plot.plot import plot_runs, plot_table
     from kattn_cli.console import console
-    from kattn_cli.figures.looks import use
+    from kattn_cli.figures.style import use
 
     console.quiet = quiet
     use(style.value, [one.value for one in formats or (FigureFormat.pdf, FigureFormat.png)])

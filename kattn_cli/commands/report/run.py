@@ -4,21 +4,29 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import get_context
+from os import cpu_count
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from kattn_cli.commands.report.flops import forward_flops
-from kattn_cli.commands.report.pictures import draw_group, draw_table
+from kattn_cli.commands.report.files import draw_group, draw_table, write_page
 from kattn_cli.commands.report.sources import Sources
-from kattn_cli.commands.report.workers import Begin, workers
-from kattn_cli.commands.report.write import write_page
-from kattn_cli.errors import RunError
+from kattn_cli.costs.flops import model_flops_of
+from kattn_cli.errors import DataError, KattnError, RunError
+from kattn_cli.experiment import recipes
+from kattn_cli.experiment.loading import build
+from kattn_cli.experiment.outline import outline
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.page import findings
 from kattn_cli.papers.paper_numbers import paper_numbers
 from kattn_cli.papers.published import NAMES, PaperName
+from kattn_cli.recipe.schema import Recipe
 from kattn_cli.report.compared import Comparison, comparisons
 from kattn_cli.report.cost import Flops, cost_part
 from kattn_cli.report.cost_parts import cost_table_part
@@ -29,9 +37,11 @@ from kattn_cli.report.papers import claims_of, numbers_of, paper_part, tally
 from kattn_cli.report.provenance import provenance_part
 from kattn_cli.report.settings import settings_part
 from kattn_cli.report.summary import came_out, introduction
+from kattn_cli.runs.run import RECIPE, Run
 from kattn_cli.tables.comparison import TestName
 
 TITLE = "Report"
+Begin = Callable[..., Callable[[], Any]]
 
 
 def report(
@@ -96,3 +106,56 @@ def _flops(groups: Sequence[Group]) -> dict[str, Flops]:
     return forward_flops(
         {f"{group.slug} {label}": runs[0] for group in groups for label, runs in group.by_label.items()}
     )
+
+
+def forward_flops(runs: Mapping[str, Run]) -> dict[str, Flops]:
+    """Of one sample of each run's data, under the same names; why not, where its recipe cannot be built here.
+
+    Equal models on equal data are counted once.
+    """
+    counted: dict[str, Flops] = {}
+    found = {}
+    for name, run in runs.items():
+        path = run.folder / RECIPE
+        try:
+            if not path.is_file():
+                raise DataError("there is no recipe")
+            recipe = recipes.load(path, weights=False, data=False)
+            key = recipe.model_dump_json(include={"data", "model", "attention"})
+            if key not in counted:
+                counted[key] = _count(recipe, run.folder)
+            found[name] = counted[key]
+        except KattnError as error:
+            found[name] = Flops(why_not=_why(error, path))
+    return found
+
+
+def _count(recipe: Recipe, folder: Path) -> Flops:
+    data = outline(recipe, folder)
+
+    def sample() -> Any:
+        return data.sample(1, "meta")
+
+    return Flops(float(model_flops_of(lambda: build(recipe, data), sample).flops))
+
+
+def _why(error: KattnError, path: Path) -> str:
+    """Its first line, without the recipe's path."""
+    return " ".join(str(error).splitlines()[:1]).removeprefix(f"{path}: ")
+
+
+@contextmanager
+def workers(count: int) -> Iterator[Begin]:
+    """Called with a function and its arguments, it begins; the result is there when what that returns is called.
+
+    ``count``: of how many pieces the work is. One alone, or on one core, is done when its result is asked for.
+    """
+    most = min(count, cpu_count() or 1)
+    if most < 2:
+        yield partial
+        return
+    pool = ProcessPoolExecutor(most, mp_context=get_context("spawn"))
+    try:
+        yield lambda work, *given: pool.submit(work, *given).result
+    finally:
+        pool.shutdown(cancel_futures=True)

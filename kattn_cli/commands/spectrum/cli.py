@@ -42,9 +42,9 @@ def spectrum(
     """
     chosen = chosen_runs(results, runs, quiet)
     where = start(quiet, device)
-    from kattn_cli.commands.plot.plot import draw_spectra
     from kattn_cli.commands.spectrum.measure import spectra_of_runs
     from kattn_cli.console import console
+    from kattn_cli.figures.spectrum import draw_spectra
 
     with stoppable("what was measured so far is in each run's spectrum.csv"):
         written = spectra_of_runs(chosen, device=where, inputs=inputs, checkpoint=checkpoint.value, exact_up_to=exact)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kattn_cli.figures import looks
+from kattn_cli.figures import style
 from kattn_cli.figures.lines import audit_caption, grey_band, mean_lines, means_caption, name_x, views
 from kattn_cli.figures.style import Palette, from_zero, grid, legend_above, save
 
@@ -26,7 +26,7 @@ def draw_alignment(alignments: pd.DataFrame, folder: Path) -> list[Path]:
             grey_band(one, part, x, "null_mean", "null_mean", "null_high", "null: mean to 95 %")
             bound = part["published"].iloc[0]
             one.axhline(
-                bound, color="0.3", linestyle=(0, (4, 3)), linewidth=looks.look.thin, label="published upper bound"
+                bound, color="0.3", linestyle=(0, (4, 3)), linewidth=style.look.thin, label="published upper bound"
             )
             one.set_ylabel(MEASURES[measure])
             name_x(one, x)

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from kattn_cli.figures import looks
+from kattn_cli.figures import style
 from kattn_cli.figures.lines import audit_caption, grey_line, mean_lines
 from kattn_cli.figures.style import Palette, legend_above, panels, save, side_by_side
 
@@ -46,7 +46,7 @@ def _draw(kind: str, label: str, maps: pd.DataFrame, images: pd.DataFrame, folde
     rows = maps[maps["layer"] == chosen]
     names, heads = sorted(rows["image"].unique())[:MOST_IMAGES], sorted(rows["head"].unique())
     columns = [*([PICTURE] if len(images) else []), *heads]
-    size = looks.look.size(INCHES * len(columns) + 0.9, INCHES * len(names) + 0.8)
+    size = style.look.size(INCHES * len(columns) + 0.9, INCHES * len(names) + 0.8)
     figure, axes = plt.subplots(figsize=size, layout="constrained")
     for line, name in enumerate(names):
         of_image = rows[rows["image"] == name]

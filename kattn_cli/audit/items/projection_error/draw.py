@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from kattn_cli.figures import looks
+from kattn_cli.figures import style
 from kattn_cli.figures.lines import FILLED, HOLLOW, audit_caption, mean_lines, means_caption, name_x, views
 from kattn_cli.figures.style import Palette, grid, legend_above, save
 
@@ -55,7 +55,7 @@ def _terms(axes: Axes, rows: pd.DataFrame, x: str, palette: Palette) -> None:
 
 
 def _difference(axes: Axes, rows: pd.DataFrame, x: str, palette: Palette) -> None:
-    axes.axhline(0, color="0.6", linewidth=looks.look.thin)
+    axes.axhline(0, color="0.6", linewidth=style.look.thin)
     paper = rows[rows["convention"] == "paper"]
     mean_lines(axes, paper, x, "j_proj", palette)
     wide = paper["j_proj"].abs().max() > WIDE

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kattn_cli.figures import looks
+from kattn_cli.figures import style
 from kattn_cli.figures.lines import audit_caption, mean_lines, whole_ticks
 from kattn_cli.figures.style import Palette, from_zero, grid, legend_above, save
 
@@ -30,7 +30,7 @@ def draw_pursuit(traces: pd.DataFrame, folder: Path) -> list[Path]:
         for one in column:
             for own in rows["recipe_iterations"].unique() if "recipe_iterations" in rows else ():
                 one.axvline(
-                    own, color="0.45", linestyle=":", linewidth=looks.look.thin, label="the recipe's iterations"
+                    own, color="0.45", linestyle=":", linewidth=style.look.thin, label="the recipe's iterations"
                 )
             one.set_xlabel("iteration")
     axes[0, 0].set_ylabel("residual\n‖k − L − S‖ / ‖k‖")
@@ -59,7 +59,7 @@ def draw_planted(recoveries: pd.DataFrame, folder: Path) -> list[Path]:
             whole_ticks(one, sizes)
         for share in recoveries["share"].unique():
             name = "chance" if method == methods[-1] else None
-            column[0].axhline(share, color="0.3", linestyle=(0, (1, 2)), linewidth=looks.look.thin, label=name)
+            column[0].axhline(share, color="0.3", linestyle=(0, (1, 2)), linewidth=style.look.thin, label=name)
         column[0].set_title(TITLES.get(method, method))
     for one, quantity in zip(axes[:, 0], QUANTITIES, strict=True):
         one.set(ylabel=quantity, ylim=(-0.03, 1.03))

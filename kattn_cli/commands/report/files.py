@@ -1,22 +1,51 @@
-"""A report's files: tables first, then the page in Markdown, then in HTML with all of them inside."""
+"""A report's files: figures, then tables, then the page in Markdown, then in HTML with all of them inside."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from kattn_cli.commands.report.pictures import FIGURES
-from kattn_cli.commands.report.sources import PAGE
+import matplotlib as mpl
+
+from kattn_cli.commands.plot.plot import draw_runs
+from kattn_cli.commands.report.sources import PAGE, CostTable
 from kattn_cli.errors import RunError
+from kattn_cli.figures.registry import draw_cost_table
+from kattn_cli.figures.style import use
 from kattn_cli.report import html, markdown
-from kattn_cli.report.page import Page, tables
+from kattn_cli.report.groups import Group
+from kattn_cli.report.page import Page, Picture, tables
 from kattn_cli.runs.whole_file import faults_as, write_text
 from kattn_cli.tables import latex
 
+FIGURES = "figures"
+DOTS_PER_INCH = 130
+"""Enough for a screen of twice the usual density, since all figures are in one page."""
 HTML = "report.html"
 _OWN = re.compile(rf"\]\(((?:{FIGURES}|{markdown.TABLES})/[^)]+)\)")
 """Where the page names a file of its own."""
+
+
+def draw_group(group: Group, output: Path) -> list[Picture]:
+    """Draw every figure that the runs allow, into ``<output>/figures/<group>``."""
+    return _drawn(lambda folder: draw_runs(group.runs, folder), group.slug, group.name, output)
+
+
+def draw_table(cost: CostTable, stem: str, output: Path) -> list[Picture]:
+    """Draw a table of costs; nothing where nothing in it went well."""
+    return _drawn(lambda folder: draw_cost_table(cost.kind, cost.table, folder, stem), stem, cost.name, output)
+
+
+def _drawn(draw: Callable[[Path], Sequence[Path]], slug: str, name: str, output: Path) -> list[Picture]:
+    use("paper", ["png"])
+    try:
+        with mpl.rc_context({"savefig.dpi": DOTS_PER_INCH}):
+            paths = draw(output / FIGURES / slug)
+    except RunError:  # it has nothing that can be drawn, which its tables say
+        return []
+    return [Picture(path.relative_to(output).as_posix(), f"{name}: {path.stem.replace('_', ' ')}") for path in paths]
 
 
 def write_page(page: Page, output: Path) -> list[Path]:
