@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from kattn_cli.data import Split
-from kattn_cli.data.corruptions import CORRUPTIONS, SEVERITIES, ParameterSet, corrupt
+from kattn_cli.data.corruptions import CORRUPTIONS, ParameterSet, corrupt
 from kattn_cli.training.seed import Stream, generator
 
 CORRUPTED_BATCH = 128
@@ -38,7 +38,7 @@ class CorruptedSplit:
 
     def batches(self, size: int = CORRUPTED_BATCH) -> Iterator[tuple[Tensor, Tensor]]:
         """See :class:`~kattn_cli.data.images.Split`."""
-        place = len(SEVERITIES) * list(CORRUPTIONS).index(self.name) + self.severity - 1
+        place = CORRUPTIONS[self.name].seed_position(self.severity)
         making = self.making
         for number, (images, labels) in enumerate(self.split.batches(size)):
             draws = generator(making.seed, Stream.CORRUPTION, (place << 32) + number)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from kattn_cli.attention import ATTENTIONS
-from kattn_cli.data.corruptions import ALEXNET_ERRORS, CORRUPTIONS
+from kattn_cli.data.corruptions import CORRUPTIONS, alexnet_errors
 from kattn_cli.papers.published import NAMES, PaperName, file_of, numbers, published
 
 COUNTS: dict[PaperName, dict[str, int]] = {
@@ -192,7 +192,7 @@ def test_rpc_s_corruption_errors_are_alexnet_s() -> None:
     right, printed = wide("rpc", "table4", "top1"), wide("rpc", "table4", "mce")
     for name in CORRUPTIONS:
         for model in RPC:
-            expected = 100 * (100 - right[model][name]) / ALEXNET_ERRORS[name]
+            expected = 100 * (100 - right[model][name]) / alexnet_errors()[name]
             fits = printed[model][name] == pytest.approx(expected, abs=0.012)
             assert fits == ((name, model) not in odd), (name, model)
 

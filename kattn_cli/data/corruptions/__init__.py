@@ -4,82 +4,74 @@ Source: Hendrycks and Dietterich, "Benchmarking Neural Network Robustness to Com
 2019, arXiv:1903.12261, and its programs at github.com/hendrycks/robustness, whose results these are for equal random
 numbers, but for frost (see :mod:`~kattn_cli.data.corruptions.frost`). ImageNet-C's published files went through a JPEG
 of quality 85 besides; CIFAR-10-C's did not, and nothing here does.
+
+Which lengths follow the size of the image is as the programs have it: those of the elastic transform are written there
+as multiples of it, pixelate's factor and zoom blur's are ratios; all others are pixels, at any size.
+
+A new corruption is one file with a :class:`~kattn_cli.data.corruptions.corruption.Corruption`, and a line below.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
 
-from kattn_cli.data.corruptions.alexnet import ALEXNET_ERRORS
-from kattn_cli.data.corruptions.blur import defocus_blur, draw_angles, motion_blur, zoom_blur
-from kattn_cli.data.corruptions.digital import brightness, contrast, jpeg_compression
-from kattn_cli.data.corruptions.draws import no_draws
-from kattn_cli.data.corruptions.elastic import draw_elastic, elastic_transform
-from kattn_cli.data.corruptions.frost import draw_frost, frost, read_textures
-from kattn_cli.data.corruptions.glass import draw_neighbours, glass_blur
-from kattn_cli.data.corruptions.levels import precise, rounded, truncated
-from kattn_cli.data.corruptions.noise import (
-    draw_gaussian,
-    draw_impulses,
-    draw_photons,
-    gaussian_noise,
-    impulse_noise,
-    shot_noise,
+from kattn_cli.data.corruptions.blur import DEFOCUS_BLUR, MOTION_BLUR, ZOOM_BLUR
+from kattn_cli.data.corruptions.corruption import (
+    PARAMETER_SETS,
+    SEVERITIES,
+    Corruption,
+    ParameterSet,
+    parameters_for,
+    precise,
+    rounded,
+    truncated,
 )
-from kattn_cli.data.corruptions.parameters import PARAMETERS, ParameterSet, parameters_for
-from kattn_cli.data.corruptions.pixelate import pixelate
-from kattn_cli.data.corruptions.weather import draw_fog, draw_snow, fog, snow
+from kattn_cli.data.corruptions.digital import BRIGHTNESS, CONTRAST, JPEG_COMPRESSION, PIXELATE
+from kattn_cli.data.corruptions.elastic import ELASTIC_TRANSFORM
+from kattn_cli.data.corruptions.frost import FROST, read_textures
+from kattn_cli.data.corruptions.glass import GLASS_BLUR
+from kattn_cli.data.corruptions.noise import GAUSSIAN_NOISE, IMPULSE_NOISE, SHOT_NOISE
+from kattn_cli.data.corruptions.weather import FOG, SNOW
 from kattn_cli.errors import DataError, did_you_mean
 
 __all__ = [
-    "ALEXNET_ERRORS",
     "CORRUPTIONS",
+    "PARAMETER_SETS",
     "SEVERITIES",
     "Corruption",
     "ParameterSet",
+    "alexnet_errors",
     "corrupt",
     "parameters_for",
     "read_textures",
 ]
 
-SEVERITIES = (1, 2, 3, 4, 5)
-
-
-@dataclass(frozen=True)
-class Corruption:
-    """One type. ``apply(images, parameters, draws)`` is a function of its arguments alone; it need not stay in [0, 1].
-
-    ``draw(images, parameters, generator)``: the random numbers that ``apply`` needs, on the CPU.
-    """
-
-    description: str
-    apply: Callable[..., Tensor]
-    draw: Callable[[Tensor, Any, torch.Generator], Any] = no_draws
-
-
 CORRUPTIONS: dict[str, Corruption] = {
-    "gaussian_noise": Corruption("normal noise, as in poor light", gaussian_noise, draw_gaussian),
-    "shot_noise": Corruption("Poisson noise, of light's being counted", shot_noise, draw_photons),
-    "impulse_noise": Corruption("salt and pepper, as of faulty bits", impulse_noise, draw_impulses),
-    "defocus_blur": Corruption("out of focus: every point a disk", defocus_blur),
-    "glass_blur": Corruption("through frosted glass: near pixels change places", glass_blur, draw_neighbours),
-    "motion_blur": Corruption("a camera that moves", motion_blur, draw_angles),
-    "zoom_blur": Corruption("a camera that nears its object", zoom_blur),
-    "snow": Corruption("falling snow", snow, draw_snow),
-    "frost": Corruption("ice on the lens", frost, draw_frost),
-    "fog": Corruption("drifting clouds of fog", fog, draw_fog),
-    "brightness": Corruption("more light", brightness),
-    "contrast": Corruption("less contrast", contrast),
-    "elastic_transform": Corruption("small regions stretched and shifted", elastic_transform, draw_elastic),
-    "pixelate": Corruption("too few pixels, shown large", pixelate),
-    "jpeg_compression": Corruption("JPEG of low quality", jpeg_compression),
+    "gaussian_noise": GAUSSIAN_NOISE,
+    "shot_noise": SHOT_NOISE,
+    "impulse_noise": IMPULSE_NOISE,
+    "defocus_blur": DEFOCUS_BLUR,
+    "glass_blur": GLASS_BLUR,
+    "motion_blur": MOTION_BLUR,
+    "zoom_blur": ZOOM_BLUR,
+    "snow": SNOW,
+    "frost": FROST,
+    "fog": FOG,
+    "brightness": BRIGHTNESS,
+    "contrast": CONTRAST,
+    "elastic_transform": ELASTIC_TRANSFORM,
+    "pixelate": PIXELATE,
+    "jpeg_compression": JPEG_COMPRESSION,
 }
 """By name, in ImageNet-C's order."""
+
+
+def alexnet_errors() -> dict[str, float]:
+    """Return AlexNet's top-1 error in % of each type for which one is published."""
+    return {name: one.alexnet_error for name, one in CORRUPTIONS.items() if one.alexnet_error is not None}
 
 
 def corrupt(
@@ -107,10 +99,11 @@ def corrupt(
     """
     chosen = parameters or parameters_for(min(images.shape[-2:]))
     _check(name, severity, chosen)
-    corruption, numbers = CORRUPTIONS[name], PARAMETERS[chosen][name][severity - 1]
+    corruption = CORRUPTIONS[name]
+    numbers = corruption.parameters(chosen)[severity - 1]
     clean = rounded(precise(images))
     draws = corruption.draw(clean, numbers, generator)
-    extra = {"textures": textures} if name == "frost" else {}
+    extra = {"textures": textures} if corruption.takes_textures else {}
     levels = truncated(corruption.apply(clean, numbers, draws, **extra)) * 255
     return levels.round().to(images.dtype) / 255
 
@@ -121,5 +114,5 @@ def _check(name: str, severity: int, parameters: str) -> None:
         raise DataError(f'there is no corruption "{name}"{near}')
     if severity not in SEVERITIES:
         raise DataError(f"{name}: severity is one of 1, 2, 3, 4, 5, and {severity} was given")
-    if parameters not in PARAMETERS:
-        raise DataError(f'corruptions have the parameters {" or ".join(PARAMETERS)}, and "{parameters}" was given')
+    if parameters not in PARAMETER_SETS:
+        raise DataError(f'corruptions have the parameters {" or ".join(PARAMETER_SETS)}, and "{parameters}" was given')

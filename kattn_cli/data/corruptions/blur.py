@@ -4,15 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from kattn_cli.data.corruptions.draws import uniform
+from kattn_cli.data.corruptions.corruption import Corruption, rounded, uniform
 from kattn_cli.data.corruptions.filters import correlate, disk, edge
-from kattn_cli.data.corruptions.levels import rounded
-from kattn_cli.data.corruptions.parameters import Disk, Motion
+
+
+class Disk(NamedTuple):
+    """Defocus: a disk of ``radius`` pixels, its edge softened by a Gaussian of ``sigma`` pixels."""
+
+    radius: float
+    sigma: float
+
+
+class Motion(NamedTuple):
+    """One side of a Gaussian of ``sigma`` pixels, cut off after 2 · ``radius``."""
+
+    radius: int
+    sigma: float
 
 
 def defocus_blur(images: Tensor, parameters: Disk, draws: None) -> Tensor:
@@ -69,3 +83,37 @@ def zoomed(images: Tensor, factor: float) -> Tensor:
 def _centre(images: Tensor, height: int, width: int) -> Tensor:
     top, left = (images.shape[-2] - height) // 2, (images.shape[-1] - width) // 2
     return images[..., top : top + height, left : left + width]
+
+
+def _steps(stop: float, step: float) -> tuple[float, ...]:
+    """Zoom factors as the programs count them; rounding lets the end of some ranges in."""
+    return tuple(np.arange(1, stop, step).tolist())
+
+
+DEFOCUS_BLUR = Corruption(
+    description="out of focus: every point a disk",
+    position=3,
+    apply=defocus_blur,
+    imagenet_c=(Disk(3, 0.1), Disk(4, 0.5), Disk(6, 0.5), Disk(8, 0.5), Disk(10, 0.5)),
+    cifar_c=(Disk(0.3, 0.4), Disk(0.4, 0.5), Disk(0.5, 0.6), Disk(1, 0.2), Disk(1.5, 0.1)),
+    alexnet_error=81.988,
+)
+
+MOTION_BLUR = Corruption(
+    description="a camera that moves",
+    position=5,
+    apply=motion_blur,
+    draw=draw_angles,
+    imagenet_c=(Motion(10, 3), Motion(15, 5), Motion(15, 8), Motion(15, 12), Motion(20, 15)),
+    cifar_c=(Motion(6, 1), Motion(6, 1.5), Motion(6, 2), Motion(8, 2), Motion(9, 2.5)),
+    alexnet_error=78.5948,
+)
+
+ZOOM_BLUR = Corruption(
+    description="a camera that nears its object",
+    position=6,
+    apply=zoom_blur,
+    imagenet_c=(_steps(1.11, 0.01), _steps(1.16, 0.01), _steps(1.21, 0.02), _steps(1.26, 0.02), _steps(1.31, 0.03)),
+    cifar_c=(_steps(1.06, 0.01), _steps(1.11, 0.01), _steps(1.16, 0.01), _steps(1.21, 0.01), _steps(1.26, 0.01)),
+    alexnet_error=79.836,
+)

@@ -1,13 +1,19 @@
-"""Brightness, contrast and JPEG compression. Images ``(B, C, H, W)`` in [0, 1]."""
+"""Brightness, contrast, pixelation and JPEG compression. Images ``(B, C, H, W)`` in [0, 1]."""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from io import BytesIO
 
 import numpy as np
 import torch
 from PIL import Image
 from torch import Tensor
+
+from kattn_cli.data.corruptions.corruption import Corruption
+
+_BITS = 22
+"""Fraction bits of the weights in Pillow's box filter."""
 
 
 def brightness(images: Tensor, amount: float, draws: None) -> Tensor:
@@ -47,3 +53,77 @@ def _through_jpeg(pixels: np.ndarray, quality: int) -> np.ndarray:
     Image.fromarray(np.ascontiguousarray(pixels)).save(file, "JPEG", quality=quality)
     with Image.open(file) as image:
         return np.asarray(image)
+
+
+def pixelate(images: Tensor, factor: float, draws: None) -> Tensor:
+    """Images ``(B, C, H, W)`` in [0, 1], ⌊factor · side⌋ pixels a side, shown at their old size."""
+    height, width = images.shape[-2:]
+    small = box_resize((images * 255).round().int(), int(height * factor), int(width * factor))
+    return box_resize(small, height, width).to(images) / 255
+
+
+def box_resize(levels: Tensor, height: int, width: int) -> Tensor:
+    """Pillow's ``resize`` with ``BOX`` of levels 0 … 255, int32: rows first, rounded to whole levels, then columns."""
+    wide = _along(levels, *_taps(levels.shape[-1], width))
+    return _along(wide.mT, *_taps(levels.shape[-2], height)).mT
+
+
+def _along(levels: Tensor, index: Tensor, weights: Tensor) -> Tensor:
+    device = levels.device
+    total = sum(levels[..., taken] * weight for taken, weight in zip(index.to(device), weights.to(device), strict=True))
+    return ((total + (1 << _BITS - 1)) >> _BITS).clamp(0, 255)
+
+
+@lru_cache(maxsize=64)
+def _taps(old: int, new: int) -> tuple[Tensor, Tensor]:
+    """Which pixels each new one is made of, and how much of each in 2⁻²²: both ``(taps, new)``.
+
+    A pixel counts in full if its centre lies in (centre − scale/2, centre + scale/2] of the new one, otherwise not.
+    """
+    scale = old / new
+    reach = max(scale, 1) / 2
+    centre = (torch.arange(new, dtype=torch.float64) + 0.5) * scale
+    first = (centre - reach + 0.5).clamp(min=0).long()
+    last = (centre + reach + 0.5).clamp(max=old).long()
+    index = first + torch.arange(int((last - first).max()))[:, None]
+    distance = (index - centre + 0.5) * (1 / max(scale, 1))
+    inside = (index < last) & (distance > -0.5) & (distance <= 0.5)
+    weights = (inside / inside.sum(0) * (1 << _BITS) + 0.5).floor().int()
+    return index.clamp(max=old - 1), weights
+
+
+BRIGHTNESS = Corruption(
+    description="more light",
+    position=10,
+    apply=brightness,
+    imagenet_c=(0.1, 0.2, 0.3, 0.4, 0.5),
+    cifar_c=(0.05, 0.1, 0.15, 0.2, 0.3),
+    alexnet_error=56.4592,
+)
+
+CONTRAST = Corruption(
+    description="less contrast",
+    position=11,
+    apply=contrast,
+    imagenet_c=(0.4, 0.3, 0.2, 0.1, 0.05),
+    cifar_c=(0.75, 0.5, 0.4, 0.3, 0.15),
+    alexnet_error=85.3204,
+)
+
+PIXELATE = Corruption(
+    description="too few pixels, shown large",
+    position=13,
+    apply=pixelate,
+    imagenet_c=(0.6, 0.5, 0.4, 0.3, 0.25),
+    cifar_c=(0.95, 0.9, 0.85, 0.75, 0.65),
+    alexnet_error=71.784,
+)
+
+JPEG_COMPRESSION = Corruption(
+    description="JPEG of low quality",
+    position=14,
+    apply=jpeg_compression,
+    imagenet_c=(25, 18, 15, 10, 7),
+    cifar_c=(80, 65, 58, 50, 40),
+    alexnet_error=60.65,
+)

@@ -7,13 +7,23 @@ it, and some pixels are lost. That is what the published images hold, and what i
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 from torch import Tensor
 
+from kattn_cli.data.corruptions.corruption import Corruption, truncated
 from kattn_cli.data.corruptions.filters import edge, smooth
-from kattn_cli.data.corruptions.levels import truncated
-from kattn_cli.data.corruptions.parameters import Glass
+
+
+class Glass(NamedTuple):
+    """Blur of ``sigma`` pixels, before and after ``rounds`` of moving pixels by up to ``reach``."""
+
+    sigma: float
+    reach: int
+    rounds: int
+
 
 _TRUNCATE = 4.0
 
@@ -52,3 +62,14 @@ def sources(draws: Tensor, height: int, width: int) -> Tensor:
         for start, taken in zip((visited * batch).tolist(), near, strict=True):
             source[start : start + batch] = source[taken]
     return torch.from_numpy(source.reshape(-1, batch).T.copy())
+
+
+GLASS_BLUR = Corruption(
+    description="through frosted glass: near pixels change places",
+    position=4,
+    apply=glass_blur,
+    draw=draw_neighbours,
+    imagenet_c=(Glass(0.7, 1, 2), Glass(0.9, 2, 1), Glass(1, 2, 3), Glass(1.1, 3, 2), Glass(1.5, 4, 2)),
+    cifar_c=(Glass(0.05, 1, 1), Glass(0.25, 1, 1), Glass(0.4, 1, 1), Glass(0.25, 1, 2), Glass(0.4, 1, 2)),
+    alexnet_error=82.6268,
+)

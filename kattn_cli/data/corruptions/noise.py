@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kattn_cli.data.corruptions.draws import uniform
+from kattn_cli.data.corruptions.corruption import Corruption, uniform
 
 
 def draw_gaussian(images: Tensor, std: float, generator: torch.Generator) -> Tensor:
@@ -37,3 +37,34 @@ def impulse_noise(images: Tensor, amount: float, draws: Tensor) -> Tensor:
     """``amount`` of all values become 0 or 1, either as likely as the other."""
     struck, white = (draws < torch.tensor([amount, 0.5]).view(2, 1, 1, 1, 1)).to(images.device)
     return torch.where(struck, white.to(images), images)
+
+
+GAUSSIAN_NOISE = Corruption(
+    description="normal noise, as in poor light",
+    position=0,
+    apply=gaussian_noise,
+    draw=draw_gaussian,
+    imagenet_c=(0.08, 0.12, 0.18, 0.26, 0.38),
+    cifar_c=(0.04, 0.06, 0.08, 0.09, 0.10),
+    alexnet_error=88.6428,
+)
+
+SHOT_NOISE = Corruption(
+    description="Poisson noise, of light's being counted",
+    position=1,
+    apply=shot_noise,
+    draw=draw_photons,
+    imagenet_c=(60, 25, 12, 5, 3),
+    cifar_c=(500, 250, 100, 75, 50),
+    alexnet_error=89.4468,
+)
+
+IMPULSE_NOISE = Corruption(
+    description="salt and pepper, as of faulty bits",
+    position=2,
+    apply=impulse_noise,
+    draw=draw_impulses,
+    imagenet_c=(0.03, 0.06, 0.09, 0.17, 0.27),
+    cifar_c=(0.01, 0.02, 0.03, 0.05, 0.07),
+    alexnet_error=92.264,
+)

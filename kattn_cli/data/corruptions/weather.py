@@ -7,11 +7,31 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kattn_cli.data.corruptions.blur import moved, zoomed
-from kattn_cli.data.corruptions.draws import uniform
-from kattn_cli.data.corruptions.levels import rounded, truncated
-from kattn_cli.data.corruptions.parameters import Fog, Snow
+from kattn_cli.data.corruptions.blur import Motion, moved, zoomed
+from kattn_cli.data.corruptions.corruption import Corruption, rounded, truncated, uniform
 from kattn_cli.data.corruptions.plasma import plasma, plasma_draws
+
+
+class Snow(NamedTuple):
+    """Flakes: noise N(``mean``, ``std``²), zoomed, what is below ``threshold`` removed, then in ``motion``.
+
+    ``keep``: the image's share; the rest is the image whitened.
+    """
+
+    mean: float
+    std: float
+    zoom: float
+    threshold: float
+    motion: Motion
+    keep: float
+
+
+class Fog(NamedTuple):
+    """What of the plasma is added, and what its roughness is divided by from one scale to the next."""
+
+    strength: float
+    decay: float
+
 
 _LUMA = (0.299, 0.587, 0.114)
 
@@ -57,3 +77,36 @@ def fog(images: Tensor, parameters: Fog, draws: Tensor) -> Tensor:
     cloud = plasma(draws, parameters.decay)[:, None, :height, :width].to(images)
     brightest = images.amax((1, 2, 3), keepdim=True)
     return (images + parameters.strength * cloud) * brightest / (brightest + parameters.strength)
+
+
+SNOW = Corruption(
+    description="falling snow",
+    position=7,
+    apply=snow,
+    draw=draw_snow,
+    imagenet_c=(
+        Snow(0.1, 0.3, 3, 0.5, Motion(10, 4), 0.8),
+        Snow(0.2, 0.3, 2, 0.5, Motion(12, 4), 0.7),
+        Snow(0.55, 0.3, 4, 0.9, Motion(12, 8), 0.7),
+        Snow(0.55, 0.3, 4.5, 0.85, Motion(12, 8), 0.65),
+        Snow(0.55, 0.3, 2.5, 0.85, Motion(12, 12), 0.55),
+    ),
+    cifar_c=(
+        Snow(0.1, 0.2, 1, 0.6, Motion(8, 3), 0.95),
+        Snow(0.1, 0.2, 1, 0.5, Motion(10, 4), 0.9),
+        Snow(0.15, 0.3, 1.75, 0.55, Motion(10, 4), 0.9),
+        Snow(0.25, 0.3, 2.25, 0.6, Motion(12, 6), 0.85),
+        Snow(0.3, 0.3, 1.25, 0.65, Motion(14, 12), 0.8),
+    ),
+    alexnet_error=86.6816,
+)
+
+FOG = Corruption(
+    description="drifting clouds of fog",
+    position=9,
+    apply=fog,
+    draw=draw_fog,
+    imagenet_c=(Fog(1.5, 2), Fog(2, 2), Fog(2.5, 1.7), Fog(2.5, 1.5), Fog(3, 1.4)),
+    cifar_c=(Fog(0.2, 3), Fog(0.5, 3), Fog(0.75, 2.5), Fog(1, 2), Fog(1.5, 1.75)),
+    alexnet_error=81.9324,
+)

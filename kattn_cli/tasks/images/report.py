@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from kattn_cli.console import console
-from kattn_cli.data.corruptions import ALEXNET_ERRORS
+from kattn_cli.data.corruptions import alexnet_errors
 from kattn_cli.figures.corruptions import corruption_frame, draw_corruptions
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.corruption_errors import errors_by_type
@@ -107,7 +107,7 @@ def _reference_errors(
 ) -> Mapping[str, float]:
     """Of each type in %: AlexNet's, or the mean over the reference's runs that have it."""
     if not reference.runs:
-        return ALEXNET_ERRORS
+        return alexnet_errors()
     folders = {run.folder.resolve() for run in reference.runs}
     theirs = [errors_by_type(part.errors(one)) for one in evaluated if one.run.folder.resolve() in folders]
     return {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kattn_cli.data.corruptions import CORRUPTIONS, SEVERITIES, corrupt
+from kattn_cli.data.corruptions import CORRUPTIONS, corrupt
 from kattn_cli.data.segmentation import MaskSplit
 from kattn_cli.data.segmentation.split import Wholes
 from kattn_cli.training.corrupted import Making
@@ -32,7 +32,7 @@ class CorruptedMasks:
 
     def batches(self, size: int) -> Iterator[Wholes]:
         """See :class:`~kattn_cli.data.segmentation.split.MaskSplit`."""
-        place = len(SEVERITIES) * list(CORRUPTIONS).index(self.name) + self.severity - 1
+        place = CORRUPTIONS[self.name].seed_position(self.severity)
         for number, (images, masks) in enumerate(self.split.batches(CORRUPTED_AT_ONCE)):
             draws = generator(self.making.seed, Stream.CORRUPTION, (place << 32) + number)
             changed = self._corrupted(images, draws)

@@ -10,8 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.data.corruptions import CORRUPTIONS, SEVERITIES, corrupt
-from kattn_cli.data.corruptions.parameters import PARAMETERS
+from kattn_cli.data.corruptions import CORRUPTIONS, PARAMETER_SETS, SEVERITIES, corrupt
 
 Plain = Callable[[np.ndarray, Any, Any], np.ndarray]
 """One image ``(H, W, C)`` uint8, parameters and this image's draws, to levels 0 … 255 before they are cut to 8 bits."""
@@ -63,9 +62,9 @@ def _check(
     for shape in SHAPES:
         images = pictures(*shape)
         clean = (images.double() * 255).round() / 255
-        for parameters, numbers in PARAMETERS.items():
+        for parameters in PARAMETER_SETS:
             for severity in SEVERITIES:
-                chosen = numbers[name][severity - 1]
+                chosen = CORRUPTIONS[name].parameters(parameters)[severity - 1]
                 draws = CORRUPTIONS[name].draw(clean, chosen, torch.Generator().manual_seed(severity))
                 expected = np.stack([plain(image, chosen, one(draws, row)) for row, image in enumerate(levels(images))])
                 where = f"{parameters}, severity {severity}, {shape}"

@@ -11,8 +11,7 @@ import scipy.ndimage
 import torch
 from torch import Tensor
 
-from kattn_cli.data.corruptions.blur import moved, zoomed
-from kattn_cli.data.corruptions.parameters import Disk, Motion
+from kattn_cli.data.corruptions.blur import Disk, Motion, moved, zoomed
 
 
 def plain_defocus(image: np.ndarray, parameters: Disk, draws: None) -> np.ndarray:

@@ -8,8 +8,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.data.corruptions import ALEXNET_ERRORS, CORRUPTIONS, SEVERITIES, ParameterSet, corrupt, parameters_for
-from kattn_cli.data.corruptions.parameters import PARAMETERS
+from kattn_cli.data.corruptions import (
+    CORRUPTIONS,
+    PARAMETER_SETS,
+    SEVERITIES,
+    ParameterSet,
+    alexnet_errors,
+    corrupt,
+    parameters_for,
+)
 from kattn_cli.errors import DataError
 
 NAMES = [
@@ -44,17 +51,16 @@ def generator(seed: int = 0) -> torch.Generator:
 def test_names_and_tables() -> None:
     assert list(CORRUPTIONS) == NAMES
     assert all(corruption.description for corruption in CORRUPTIONS.values())
-    for table in PARAMETERS.values():
-        assert list(table) == NAMES
-        assert {len(row) for row in table.values()} == {len(SEVERITIES)}
-    assert list(ALEXNET_ERRORS) == NAMES
-    assert sum(ALEXNET_ERRORS.values()) / 15 == pytest.approx(78.9, abs=0.05)
+    for published in PARAMETER_SETS:
+        assert {len(one.parameters(published)) for one in CORRUPTIONS.values()} == {len(SEVERITIES)}
+    assert list(alexnet_errors()) == NAMES
+    assert sum(alexnet_errors().values()) / 15 == pytest.approx(78.9, abs=0.05)
 
 
 def test_zoom_factors_count_as_numpy_counts() -> None:
     """The end of a range is in it where rounding says so: 1.11 is, 1.31 is."""
-    counts = [len(factors) for factors in PARAMETERS["imagenet-c"]["zoom_blur"]]
-    ends = [round(factors[-1], 2) for factors in PARAMETERS["imagenet-c"]["zoom_blur"]]
+    counts = [len(factors) for factors in CORRUPTIONS["zoom_blur"].parameters("imagenet-c")]
+    ends = [round(factors[-1], 2) for factors in CORRUPTIONS["zoom_blur"].parameters("imagenet-c")]
     assert (counts, ends) == ([12, 16, 11, 13, 11], [1.11, 1.15, 1.2, 1.24, 1.3])
 
 
@@ -71,7 +77,7 @@ def test_the_shorter_side_chooses(size: tuple[int, int], expected: ParameterSet)
 
 
 @pytest.mark.parametrize("shape", [(2, 1, 8, 8), (1, 3, 9, 40), (3, 2, 33, 10), (1, 4, 28, 28), (3, 2, 16, 16)])
-@pytest.mark.parametrize("parameters", PARAMETERS)
+@pytest.mark.parametrize("parameters", PARAMETER_SETS)
 @pytest.mark.parametrize("name", NAMES)
 def test_any_batch_channels_and_size(name: str, parameters: ParameterSet, shape: tuple[int, ...]) -> None:
     """Shape and type stay, values are k/255, and the images given are left as they were."""
@@ -111,7 +117,7 @@ def test_images_do_not_touch_each_other(name: str, pictures_of: Callable[..., Te
     torch.testing.assert_close(together, torch.cat(alone), rtol=0, atol=1 / 255 + 1e-6)
 
 
-@pytest.mark.parametrize("parameters", PARAMETERS)
+@pytest.mark.parametrize("parameters", PARAMETER_SETS)
 @pytest.mark.parametrize("name", NAMES)
 def test_severity(name: str, parameters: ParameterSet, pictures_of: Callable[..., Tensor]) -> None:
     """The mean squared distance rises with severity, but for the types whose parameters do not do that alone.
@@ -141,7 +147,7 @@ def test_whole_levels_survive_rounding() -> None:
     """A flat image is what blurs and contrast leave alone, at each of the 256 levels."""
     images = torch.arange(256).float().div(255).view(256, 1, 1, 1).expand(-1, 1, 12, 12)
     for name in ("contrast", "zoom_blur", "glass_blur", "motion_blur", "elastic_transform", "pixelate"):
-        for parameters in PARAMETERS:
+        for parameters in PARAMETER_SETS:
             assert torch.equal(corrupt(images, name, 5, generator(), parameters), images), name
 
 

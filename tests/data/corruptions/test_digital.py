@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 from kattn_cli.data.corruptions import corrupt
-from kattn_cli.data.corruptions.pixelate import box_resize
+from kattn_cli.data.corruptions.digital import box_resize
 
 
 def plain_brightness(image: np.ndarray, amount: float, draws: None) -> np.ndarray:

@@ -8,8 +8,7 @@ import numpy as np
 import scipy.ndimage
 import torch
 
-from kattn_cli.data.corruptions.elastic import ElasticDraws, affine_positions, elastic_transform
-from kattn_cli.data.corruptions.parameters import Elastic
+from kattn_cli.data.corruptions.elastic import Elastic, ElasticDraws, affine_positions, elastic_transform
 
 
 def plain_elastic(image: np.ndarray, parameters: Elastic, draws: ElasticDraws) -> np.ndarray:

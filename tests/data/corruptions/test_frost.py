@@ -11,9 +11,7 @@ import torch
 from PIL import Image
 
 from kattn_cli.data.corruptions import corrupt, read_textures
-from kattn_cli.data.corruptions.frost import fit
-from kattn_cli.data.corruptions.ice import ice_textures
-from kattn_cli.data.corruptions.parameters import Frost
+from kattn_cli.data.corruptions.frost import Frost, fit, ice_textures
 from kattn_cli.errors import DataError
 
 

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.data.corruptions import corrupt
-from kattn_cli.data.corruptions.glass import draw_neighbours, sources
-from kattn_cli.data.corruptions.parameters import Glass
+from kattn_cli.data.corruptions.glass import Glass, draw_neighbours, sources
 
 
 def blurred(image: np.ndarray, sigma: float) -> np.ndarray:

@@ -15,10 +15,10 @@ from torch import Tensor
 
 from kattn_cli.data.corruptions import CORRUPTIONS, ParameterSet
 from kattn_cli.data.corruptions.blur import moved
+from kattn_cli.data.corruptions.corruption import truncated
 from kattn_cli.data.corruptions.elastic import ElasticDraws
 from kattn_cli.data.corruptions.frost import frost
-from kattn_cli.data.corruptions.levels import truncated
-from kattn_cli.data.corruptions.parameters import PARAMETERS, Glass
+from kattn_cli.data.corruptions.glass import Glass
 from kattn_cli.data.corruptions.weather import SnowDraws
 
 SEED = 7
@@ -36,7 +36,7 @@ def batch(image: Tensor) -> Tensor:
 
 
 def numbers(name: str, severity: int, parameters: ParameterSet = "imagenet-c") -> Any:
-    return PARAMETERS[parameters][name][severity - 1]
+    return CORRUPTIONS[name].parameters(parameters)[severity - 1]
 
 
 def numpys(severity: int) -> np.random.RandomState:

@@ -11,9 +11,9 @@ import scipy.ndimage
 import torch
 from torch import Tensor
 
-from kattn_cli.data.corruptions.parameters import Fog, Motion, Snow
+from kattn_cli.data.corruptions.blur import Motion
 from kattn_cli.data.corruptions.plasma import plasma, plasma_draws
-from kattn_cli.data.corruptions.weather import SnowDraws
+from kattn_cli.data.corruptions.weather import Fog, Snow, SnowDraws
 
 
 def moved(flakes: np.ndarray, motion: Motion, degrees: float) -> np.ndarray:
