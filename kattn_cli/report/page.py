@@ -1,4 +1,4 @@
-"""The page before it is Markdown, HTML or LaTeX: parts, with paragraphs, tables and pictures."""
+"""The page: parts with paragraphs, tables and pictures, and how it is written in Markdown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from kattn_cli.tables.text import Table
+from kattn_cli.tables.text import Table, escaped
 
 
 @dataclass(frozen=True)
@@ -61,3 +61,32 @@ def unique(name: str, taken: Collection[str]) -> str:
         count += 1
         free = f"{name}-{count}"
     return free
+
+
+TABLES = "tables"
+"""The folder of the tables' files, beside the page."""
+
+
+def as_markdown(page: Page) -> str:
+    """All of the page."""
+    blocks = [f"# {escaped(page.title)}", *map(_block, page.blocks)]
+    blocks += [text for part in page.parts for text in _part(part, 2)]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _part(part: Part, level: int) -> Iterator[str]:
+    yield f"{'#' * level} {escaped(part.heading)}"
+    yield from map(_block, part.blocks)
+    for one in part.parts:
+        yield from _part(one, min(level + 1, 6))
+
+
+def _block(block: Block) -> str:
+    if isinstance(block, Table):
+        return _table(block)
+    return f"![{escaped(block.text)}]({block.path})" if isinstance(block, Picture) else block
+
+
+def _table(table: Table) -> str:
+    files = f"[CSV]({TABLES}/{table.name}.csv) · [LaTeX]({TABLES}/{table.name}.tex)"
+    return "\n\n".join([escaped(table.caption), table.to_markdown(), files])

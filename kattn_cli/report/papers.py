@@ -14,8 +14,7 @@ from kattn_cli.papers.finding import Verdict
 from kattn_cli.papers.paper_sections import Section
 from kattn_cli.papers.published import NAMES, PaperName
 from kattn_cli.papers.verdicts import RULE, measured_in_words, verdicts, words
-from kattn_cli.report.markdown import TABLES
-from kattn_cli.report.page import Block, Part, slug, unique
+from kattn_cli.report.page import TABLES, Block, Part, slug, unique
 from kattn_cli.tables.text import Table, bullets, code, escaped, p_value
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from kattn_cli.report.compared import Comparison
 from kattn_cli.report.groups import Group
 from kattn_cli.report.page import Part
 from kattn_cli.report.provenance import commits, machines, moment, records
+from kattn_cli.report.results import Comparison
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.comparison import BETTER, TOO_FEW, UNDECIDED, WORSE, TestName, too_few
 from kattn_cli.tables.measures import measure_of

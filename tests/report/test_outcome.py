@@ -8,9 +8,8 @@ import pytest
 from report.runs import one_group, write_accuracy, write_all
 from scipy import stats
 
-from kattn_cli.report.compared import comparisons, main_quantities, pairs
 from kattn_cli.report.groups import groups_of
-from kattn_cli.report.outcome import paired_part, results_part
+from kattn_cli.report.results import comparisons, main_quantities, paired_part, pairs, results_part
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.tables.text import Table
 

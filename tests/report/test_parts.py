@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from report.runs import one_group, write_accuracy
 
-from kattn_cli.report.compared import comparisons
 from kattn_cli.report.cost import Flops, cost_part
 from kattn_cli.report.groups import groups_of
 from kattn_cli.report.page import Part
 from kattn_cli.report.provenance import provenance_part
+from kattn_cli.report.results import comparisons
 from kattn_cli.report.settings import settings_part
 from kattn_cli.report.summary import came_out, introduction
 from kattn_cli.runs.csv_rows import write_rows

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from kattn_cli.report import html, markdown
-from kattn_cli.report.page import Page, Part, Picture, slug, unique
+from kattn_cli.report import html
+from kattn_cli.report.page import Page, Part, Picture, as_markdown, slug, unique
 from kattn_cli.tables import latex, text
 from kattn_cli.tables.text import Table
 
@@ -65,7 +65,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_markdown_tables_are_well_formed_and_say_what_they_were_given() -> None:
-    text = markdown.render(PAGE)
+    text = as_markdown(PAGE)
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert lines[1] == "| --- | ---: | --- |"
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {4}
@@ -82,7 +82,7 @@ def test_code_holds_backticks() -> None:
 
 
 def test_html_is_balanced_and_needs_nothing_beside_it(folder: Path) -> None:
-    page = Checked(html.render(markdown.render(PAGE), folder))
+    page = Checked(html.render(as_markdown(PAGE), folder))
     assert NASTY in page.text
     assert not {"script", "i", "iframe", "object"} & set(page.tags)
     assert all(address.startswith(("data:", "#")) for address in page.addresses)
@@ -94,7 +94,7 @@ def test_html_is_balanced_and_needs_nothing_beside_it(folder: Path) -> None:
 
 
 def test_html_looks_right_in_the_dark_on_a_phone_and_on_paper(folder: Path) -> None:
-    text = html.render(markdown.render(PAGE), folder)
+    text = html.render(as_markdown(PAGE), folder)
     for query in ("prefers-color-scheme: dark", "max-width: 40rem", "@media print"):
         assert query in text
     assert text.count('<div class="scroll"') == text.count("<table>") == 1

@@ -14,9 +14,9 @@ from kattn_cli.commands.report.sources import PAGE, CostTable
 from kattn_cli.errors import RunError
 from kattn_cli.figures.registry import draw_cost_table
 from kattn_cli.figures.style import use
-from kattn_cli.report import html, markdown
+from kattn_cli.report import html
 from kattn_cli.report.groups import Group
-from kattn_cli.report.page import Page, Picture, tables
+from kattn_cli.report.page import TABLES, Page, Picture, as_markdown, tables
 from kattn_cli.runs.whole_file import faults_as, write_text
 from kattn_cli.tables import latex
 
@@ -24,7 +24,7 @@ FIGURES = "figures"
 DOTS_PER_INCH = 130
 """Enough for a screen of twice the usual density, since all figures are in one page."""
 HTML = "report.html"
-_OWN = re.compile(rf"\]\(((?:{FIGURES}|{markdown.TABLES})/[^)]+)\)")
+_OWN = re.compile(rf"\]\(((?:{FIGURES}|{TABLES})/[^)]+)\)")
 """Where the page names a file of its own."""
 
 
@@ -54,7 +54,7 @@ def write_page(page: Page, output: Path) -> list[Path]:
     Raises:
         RunError: if a file cannot be written.
     """
-    folder = output / markdown.TABLES
+    folder = output / TABLES
     with faults_as(RunError, folder):
         folder.mkdir(parents=True, exist_ok=True)
     for table in tables(page.parts):
@@ -63,7 +63,7 @@ def write_page(page: Page, output: Path) -> list[Path]:
     for name, data in page.attached.items():
         write_text(folder / f"{name}.csv", data.to_csv(index=False, lineterminator="\n"))
     before = _named(output / PAGE)
-    text = markdown.render(page)
+    text = as_markdown(page)
     write_text(output / PAGE, text)
     write_text(output / HTML, html.render(text, output))
     for name in before - set(_OWN.findall(text)):

@@ -27,14 +27,12 @@ from kattn_cli.papers.page import findings
 from kattn_cli.papers.paper_numbers import paper_numbers
 from kattn_cli.papers.published import NAMES, PaperName
 from kattn_cli.recipe.schema import Recipe
-from kattn_cli.report.compared import Comparison, comparisons
-from kattn_cli.report.cost import Flops, cost_part
-from kattn_cli.report.cost_parts import cost_table_part
+from kattn_cli.report.cost import Flops, cost_part, cost_table_part
 from kattn_cli.report.groups import Group, groups_of
-from kattn_cli.report.outcome import paired_part, results_part
 from kattn_cli.report.page import Page, Part, Picture, slug, unique
 from kattn_cli.report.papers import claims_of, numbers_of, paper_part, tally
 from kattn_cli.report.provenance import provenance_part
+from kattn_cli.report.results import Comparison, comparisons, paired_part, results_part
 from kattn_cli.report.settings import settings_part
 from kattn_cli.report.summary import came_out, introduction
 from kattn_cli.runs.run import RECIPE, Run
