@@ -13,7 +13,7 @@ from recipe_comments import comment, prose
 
 from kattn_cli.attention.options import check_options
 from kattn_cli.environments.names import ENVIRONMENTS
-from kattn_cli.experiment.data_section import option_faults_of
+from kattn_cli.experiment.recipes import option_faults_of
 from kattn_cli.models import build_decision_transformer, trajectory_layers
 from kattn_cli.models.decision_transformer import DecisionTransformer
 from kattn_cli.papers.published import file_of

@@ -14,7 +14,7 @@ from recipe_comments import comment, prose
 from torch import nn
 
 from kattn_cli.attention.options import check_options
-from kattn_cli.experiment.data_section import option_faults_of
+from kattn_cli.experiment.recipes import option_faults_of
 from kattn_cli.models import build_language_model, build_sequence_classifier, sequence_layers
 from kattn_cli.papers.published import file_of
 from kattn_cli.recipe.files import find_recipes, shipped_recipes

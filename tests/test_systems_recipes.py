@@ -13,7 +13,7 @@ from recipe_comments import comment, prose
 from torch import nn
 
 from kattn_cli.attention.options import check_options
-from kattn_cli.experiment.data_section import option_faults_of
+from kattn_cli.experiment.recipes import option_faults_of
 from kattn_cli.models import build_language_model, build_model, build_sequence_classifier
 from kattn_cli.models.matching import match
 from kattn_cli.papers.published import file_of

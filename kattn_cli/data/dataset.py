@@ -78,6 +78,9 @@ class DataSet(ABC):
     path_options: ClassVar[tuple[str, ...]] = ("root",)
     """The options that are paths, which a run keeps as absolute ones."""
 
+    reads: ClassVar[str]
+    """What a model on it reads, as its loaded data and :data:`kattn_cli.tasks.TASKS` say: ``images``."""
+
     section: ClassVar[type[DataSection]]
     """The keys that a recipe's data section has besides a data set's own options."""
 
@@ -111,6 +114,7 @@ class DataSet(ABC):
 class ImageDataSet(DataSet):
     """A data set of images."""
 
+    reads = "images"
     section = ImageSection
 
     any_channels: ClassVar[bool] = False
@@ -141,6 +145,7 @@ class ImageDataSet(DataSet):
 class SequenceDataSet(DataSet):
     """A data set of sequences, each with a class."""
 
+    reads = "sequences"
     section = SequenceSection
 
     @abstractmethod
@@ -167,6 +172,7 @@ class SequenceDataSet(DataSet):
 class Corpus(DataSet):
     """Running text, of which a language model learns to tell the next token; ``context``: how many it sees at most."""
 
+    reads = "text"
     section = SequenceSection
     context: int
 

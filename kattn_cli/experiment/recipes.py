@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import timm
 import torch
@@ -14,34 +15,24 @@ import torch
 from kattn_cli.attention import ATTENTIONS, attention_class
 from kattn_cli.attention.options import all_options, check_options
 from kattn_cli.attention.user_file import names_a_file, told
-from kattn_cli.data import DATASETS
-from kattn_cli.data.dataset import Corpus
-from kattn_cli.errors import RecipeError, did_you_mean
-from kattn_cli.experiment.building import layers_of_length
-from kattn_cli.experiment.data_section import data_faults, image_size, resolved, sequence_facts, sequence_length
+from kattn_cli.errors import DataError, RecipeError, did_you_mean
 from kattn_cli.models import Layers
 from kattn_cli.models.initial import source_fault
 from kattn_cli.models.pretrained import TIMM
-from kattn_cli.models.vit import build_timm, timm_names
 from kattn_cli.models.weights_file import FILE_TYPES
+from kattn_cli.recipe.data import DataSection
 from kattn_cli.recipe.load import load_recipe
-from kattn_cli.recipe.model import (
-    KINDS,
-    PRESETS,
-    DecisionTransformer,
-    Decoder,
-    Encoder,
-    Model,
-    Segmenter,
-    TimmModel,
-    Tost,
-    Vit,
-)
-from kattn_cli.recipe.schema import Attention, Mechanism, Recipe, layer_faults
+from kattn_cli.recipe.model import Model, TimmModel
+from kattn_cli.recipe.options import option_faults, option_names, with_defaults
+from kattn_cli.recipe.schema import Attention, Mechanism, Recipe
 from kattn_cli.recipe.strict_yaml import Fault, KeyPath
 from kattn_cli.recipe.sweep import Point, load_points
-from kattn_cli.recipe.train import Train, augmentation_faults, mask_faults
+from kattn_cli.recipe.train import Train
+from kattn_cli.tasks import TASKS, all_data_sets, source_of, task_reading
+from kattn_cli.tasks.task import AnyTask
 from kattn_cli.training.augment.randaugment import parse_policy
+
+AnySection = TypeVar("AnySection", bound=DataSection)
 
 
 def load(path: Path, overrides: Sequence[str] = (), *, weights: bool = True, data: bool = True) -> Recipe:
@@ -107,8 +98,9 @@ def _path(weights: str) -> Path:
 
 
 def component_faults(sections: Mapping[str, Any], weights: bool = True, there: bool = True) -> Iterable[Fault]:
-    """What the data, the model and the mechanisms themselves have to say against a recipe."""
+    """Yield what the data, the model and the mechanisms themselves have to say against a recipe."""
     data, model, attention, train = (sections.get(name) for name in ("data", "model", "attention", "train"))
+    task, source = _task_of(data, model)
     if train:
         yield from _training_faults(train)
     if attention:
@@ -116,38 +108,26 @@ def component_faults(sections: Mapping[str, Any], weights: bool = True, there: b
             yield from check_options(mechanism.name, mechanism.options, path)
     if weights and sections.get("init_from"):
         yield from _initial_faults(sections["init_from"], model)
-    size = None
     if data:
         yield from data_faults(data, there)
-        size = image_size(data)
-    if isinstance(model, TimmModel):
-        yield from _timm_faults(model.name, attention, size)
-        if weights and model.weights:
+    if task and model:
+        yield from task.model_faults(model, attention, source, data if source else None)
+        if weights and isinstance(model, TimmModel) and model.weights:
             yield from _weights_faults(model.name, model.weights)
-    elif isinstance(model, Vit | Tost | Segmenter) and size and size % model.patch_size:
-        yield Fault(("model", "patch_size"), f"must divide the image size, {size}, and {model.patch_size} does not")
-    if train and isinstance(model, Encoder | Decoder | DecisionTransformer):
-        yield from augmentation_faults(train)
-    if train and isinstance(model, Segmenter):
-        yield from mask_faults(train)
-    if isinstance(model, Encoder) and data and issubclass(DATASETS.get(data.name, object), Corpus):
-        yield Fault(("model", "name"), f"encoder classifies, and {data.name} is running text; take decoder")
-    if isinstance(model, Decoder) and data and (facts := sequence_facts(data)) and (facts.channels or facts.pairs):
-        kind = "pairs of sequences" if facts.pairs else "series of numbers"
-        yield Fault(
-            ("model", "name"), f"decoder reads tokens one after the other, and {data.name} holds {kind}; take encoder"
-        )
-    if attention and (asked_by := _asks_for_causality(model)):
-        yield from _causal_faults(attention, asked_by)
+        if train:
+            yield from task.training_faults(train)
+        if attention and (asked_by := task.causal(model)):
+            yield from _causal_faults(attention, asked_by)
 
 
-def _asks_for_causality(model: Model | None) -> str:
-    """What of a model lets no token see those after it; nothing if they all see each other."""
-    if isinstance(model, Vit):
-        return "model.causal" if model.causal else ""
-    return (
-        "a decoder" if isinstance(model, Decoder) else "decision_transformer" * isinstance(model, DecisionTransformer)
-    )
+def _task_of(data: DataSection | None, model: Model | None) -> tuple[AnyTask | None, Any]:
+    """Return the task of the data, and the data set; without sound data, the first task that the model can be for."""
+    if data and not option_faults_of(data):
+        try:
+            return source_of(data)
+        except DataError:
+            return task_reading(all_data_sets()[data.name].reads), None
+    return next((task for task in TASKS.values() if isinstance(model, task.models)), None), None
 
 
 def _mechanisms(attention: Attention) -> Iterator[tuple[KeyPath, Mechanism]]:
@@ -186,9 +166,10 @@ def _refusals(recipe: Recipe) -> Iterable[Fault]:
 
 
 def _layers(recipe: Recipe) -> Layers | None:
-    """What the mechanisms are built for, if the size of the data is known."""
-    length = image_size(recipe.data) or sequence_length(recipe.data)
-    return layers_of_length(recipe, length) if length else None
+    """Return what the mechanisms are built for, if the size of the data is known."""
+    task, source = source_of(recipe.data)
+    length = task.length(source, recipe.data)
+    return task.layers(recipe.model, length) if length else None
 
 
 @torch.no_grad()
@@ -202,29 +183,6 @@ def _forward_faults(path: KeyPath, module: torch.nn.Module, shape: tuple[int, in
     if getattr(out, "shape", None) != shape:
         found = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__
         yield Fault(path, f"forward must return x's shape, {shape}, not {found}")
-
-
-def _timm_faults(name: str, attention: Attention | None, size: int | None) -> Iterable[Fault]:
-    path = ("model", "name")
-    if not timm.is_model(name):
-        hint = did_you_mean(name, [*KINDS, *PRESETS, *timm_names()])
-        expected = f"{', '.join(KINDS)}, one of their presets or one of timm's vision transformers"
-        yield Fault(path, f'expected {expected}, not "{name}"{hint}')
-        return
-    try:
-        with torch.device("meta"):
-            backbone = build_timm(name)
-    except Exception as error:
-        yield Fault(path, str(error))
-        return
-    if attention:
-        yield from layer_faults(attention, len(backbone.blocks))
-    patch = backbone.patch_embed.patch_size[0]
-    if size and size % patch:
-        yield Fault(
-            ("data", "image_size"),
-            f"must be a multiple of {patch}, the patch size of {name} (224, say), and {size} is not",
-        )
 
 
 def _training_faults(train: Train) -> Iterable[Fault]:
@@ -253,3 +211,73 @@ def _weights_faults(name: str, weights: str) -> Iterable[Fault]:
         yield Fault(path, f'expected timm, or a file that ends in {", ".join(FILE_TYPES)}, not "{weights}"')
     elif not _path(weights).is_file():
         yield Fault(path, f"there is no file {_path(weights)}")
+
+
+def data_faults(data: DataSection, there: bool = True) -> Iterable[Fault]:
+    """Yield what the data set has to say against the section; ``there``: whether its files must be there."""
+    faults = option_faults_of(data)
+    yield from faults
+    if not faults:
+        if data.validation and data.choose_on == "test":
+            yield Fault(("data", "validation"), "is held out of training to choose by, and choose_on is test")
+        yield from _faults_of_what_is_there(data, there)
+
+
+def option_faults_of(data: DataSection) -> list[Fault]:
+    """Return a name that does not exist or of data that the model does not read, and options that do not exist."""
+    known = all_data_sets()
+    if data.name not in known:
+        hint = did_you_mean(data.name, known)
+        return [Fault(("data", "name"), f'expected one of {", ".join(known)}, not "{data.name}"{hint}')]
+    cls = known[data.name]
+    if not isinstance(data, cls.section):
+        task = task_reading(cls.reads)
+        models = " or ".join(model.model_fields["name"].default for model in task.models if model is not TimmModel)
+        why = f"{data.name} holds {task.holds}; take model.name: {models}, or another data set"
+        return [Fault(("data", "name"), why)]
+    names = option_names(cls)
+    given = {key: value for key, value in data.options.items() if key in names}
+    hints = {key: did_you_mean(key, [*type(data).model_fields, *names]) for key in data.options if key not in given}
+    unknown = [Fault(("data", key), f"unknown key{hint}") for key, hint in hints.items()]
+    return unknown + option_faults(cls, given, ("data",))
+
+
+def resolved(data: AnySection) -> AnySection:
+    """Return the section with every option of the data set written out, and paths as absolute ones.
+
+    What is not there may be a name on a hub, and stays as it is; ``root`` is always a path.
+    """
+    cls = all_data_sets()[data.name]
+    options = with_defaults(cls, data.options)
+    for key in cls.path_options:
+        if (given := options.get(key)) and (key == "root" or os.path.exists(os.path.expanduser(given))):
+            options[key] = os.path.abspath(os.path.expanduser(given))
+    return type(data)(**{key: getattr(data, key) for key in type(data).model_fields}, **options)
+
+
+def _faults_of_what_is_there(data: DataSection, there: bool) -> Iterable[Fault]:
+    try:
+        task, source = source_of(data)
+    except DataError as error:
+        yield _placed(data, str(error))
+        return
+    missing = source.missing()
+    if missing and there and not data.options.get("download"):
+        yield _placed(data, missing)
+    try:
+        facts = task.facts(source)
+    except DataError as error:
+        if not missing:
+            yield _placed(data, str(error))
+        return
+    yield from task.data_faults(data, source, facts)
+
+
+def _placed(data: DataSection, message: str) -> Fault:
+    """``data.train: there is …`` is a fault of that key; what names none is one of the root."""
+    names = option_names(all_data_sets()[data.name])
+    message = message.removeprefix(f"{data.name}: ")
+    key, colon, rest = message.partition(": ")
+    if colon and key.startswith("data.") and key.removeprefix("data.") in names:
+        return Fault(("data", key.removeprefix("data.")), rest)
+    return Fault(("data", "root" if "root" in names else "name"), message)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -13,18 +13,15 @@ from typing import Any
 
 import torch
 from rich.progress import Progress as RichProgress
-from rich.progress import TaskID
 from torch import Tensor
 
 from kattn_cli.console import console
-from kattn_cli.data import ImageData, LoadedData
+from kattn_cli.data.loaded import LoadedData
 from kattn_cli.data.vocabulary import VOCABULARY_FILE
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, Stopped
-from kattn_cli.experiment.experts import note_epoch
-from kattn_cli.experiment.loading import build, data_of, identity, vocabulary_of
+from kattn_cli.experiment.build import data_of
 from kattn_cli.experiment.resume import Resumption
-from kattn_cli.experiment.tensorboard import Board
 from kattn_cli.kernels.choice import version
 from kattn_cli.models import AttentionModel, Classifier
 from kattn_cli.models.initial import initialise_from
@@ -36,14 +33,19 @@ from kattn_cli.runs.csv_rows import append_rows, read_rows, write_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import RECIPE, Run, create_run
 from kattn_cli.runs.whole_file import write_text
-from kattn_cli.tasks.objectives import LOSS, objective_of
+from kattn_cli.tasks import task_reading
+from kattn_cli.tasks.expert_loads import note_epoch
+from kattn_cli.tasks.task import AnyTask
 from kattn_cli.training.checkpoint import has_state, load_state, save_state, save_weights, weights_path
 from kattn_cli.training.distributed import World
 from kattn_cli.training.loop import Hooks, Interrupted, Progress, Trainer, Update
+from kattn_cli.training.objective import Objective
+from kattn_cli.training.opened import identity
 from kattn_cli.training.seed import Stream, seed_torch
 
 METRICS_CSV = "metrics.csv"
-SHORT = {"images": "img", "sequences": "seq", "windows": "win"}
+TENSORBOARD = "tensorboard"
+_NOT_DRAWN = ("epoch", "step", "split", "lr", "seconds")
 SHOWN_EVERY = 10
 """Steps between two looks at the loss, each of which waits for the device."""
 
@@ -57,6 +59,33 @@ class Job:
     results: Path
     device: torch.device
     resumed: Resumption | None
+
+
+class Board:
+    """Writes scalars into ``<run>/tensorboard``; what an interrupted run wrote beyond ``step`` is hidden."""
+
+    def __init__(self, run: Path, step: int) -> None:
+        from torch.utils.tensorboard import SummaryWriter
+
+        self._writer = SummaryWriter(str(run / TENSORBOARD), purge_step=step + 1)
+
+    def step(self, update: Update) -> None:
+        """The loss and learning rate of one step."""
+        self._writer.add_scalar("step/loss", update.loss.item(), update.step)
+        self._writer.add_scalar("step/lr", update.lr, update.step)
+
+    def epoch(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """The rows of ``metrics.csv``."""
+        speed = next(name for name in rows[0] if name.endswith("_per_second"))
+        for row in rows:
+            for name, value in row.items():
+                if name not in _NOT_DRAWN and name != speed:
+                    self._writer.add_scalar(f"{row['split']}/{name}", value, row["step"])
+        self._writer.add_scalar(speed, rows[0][speed], rows[0]["step"])
+
+    def flush(self) -> None:
+        """Write what is left."""
+        self._writer.flush()
 
 
 class _Follower(Run):
@@ -86,13 +115,10 @@ def train_one(job: Job, bar: RichProgress, world: World | None = None) -> Run:
 
 
 def _train_held(job: Job, run: Run, bar: RichProgress, world: World) -> Run:
-    recipe = job.recipe
     run.begin(threads=torch.get_num_threads(), processes=world.size, operators=version())
-    task = bar.add_task(f"{recipe.name}/{recipe.seed}", total=None, count="", note="")
+    training = _Training(job, run, bar, world)
     try:
-        trainer = _trainer(job, run, bar, task, world)
-        bar.update(task, total=trainer.steps, completed=trainer.progress.step)
-        done = trainer.run()
+        done = training.prepared().run()
     except Interrupted as stop:
         bar.stop()
         run.try_end("interrupted", reason=str(stop))
@@ -109,17 +135,15 @@ def _train_held(job: Job, run: Run, bar: RichProgress, world: World) -> Run:
         if isinstance(error, KattnError) and str(run.folder) not in str(error):
             raise type(error)(f"{run.folder}: {error}") from None
         raise
-    run.end("finished", **_summary(done), **_memory(trainer))
+    run.end("finished", **_summary(done), **training.memory())
     world.barrier()
     return run
 
 
 def _run_of(job: Job) -> Run:
-    """The run to go on with, or a new one."""
-    return job.resumed.run if job.resumed else _new_run(job)
-
-
-def _new_run(job: Job) -> Run:
+    """Return the run to go on with, or a new one."""
+    if job.resumed:
+        return job.resumed.run
     manifest = {
         "status": "created",
         "overrides": list(job.overrides),
@@ -129,75 +153,132 @@ def _new_run(job: Job) -> Run:
     return create_run(job.results, job.recipe.name, job.recipe.seed, job.recipe.to_yaml(), manifest)
 
 
-def _trainer(job: Job, run: Run, bar: RichProgress, task: TaskID, world: World) -> Trainer:
-    """All that training needs, restored where the run had begun."""
-    recipe = job.recipe
-    seed_torch(recipe.seed, Stream.INITIALISATION)
-    data = data_of(recipe)
-    model = build(recipe, data).to(job.device)
-    state = _state(run, world)
-    if state is None:
-        _begin_from(model, recipe, run)
-    logged = recipe.train.tensorboard and world.main
-    board = Board(run.folder, state["progress"]["step"] if state else 0) if logged else None
-    hooks = _hooks(run, recipe, model, data, bar, task, board)
-    trainer = Trainer(model, data, recipe.train, recipe.seed, hooks, world)
-    if state is not None:
-        trainer.restore(state)
-    if job.resumed and world.main:
-        _go_on(trainer, job, job.resumed, run)
-    if world.main and (vocabulary := vocabulary_of(data)):
-        write_text(run.folder / VOCABULARY_FILE, json.dumps(vocabulary.to_json()) + "\n")
-    run.update(
-        chosen_on=data.chosen_on,
-        chosen_by=trainer.objective.chosen_by,
-        reads=data.reads,
-        parameters=sum(one.numel() for one in model.parameters()),
-    )
-    return trainer
+class _Training:
+    """One training under way: its task, data, model and loop, and what is kept and shown of each step and epoch."""
 
+    task: AnyTask
+    data: LoadedData
+    objective: Objective
+    model: AttentionModel
+    trainer: Trainer
+    board: Board | None
 
-def _state(run: Run, world: World) -> dict[str, Any] | None:
-    """What an earlier half of the training left, read by the first process for all."""
+    def __init__(self, job: Job, run: Run, bar: RichProgress, world: World) -> None:
+        self.job, self.recipe, self.run, self.world = job, job.recipe, run, world
+        self.bar = bar
+        self.row = bar.add_task(f"{self.recipe.name}/{self.recipe.seed}", total=None, count="", note="")
 
-    def read() -> dict[str, Any] | None:
-        return load_state(run.folder, on_damage=partial(console.print, markup=False)) if has_state(run.folder) else None
+    def prepared(self) -> Trainer:
+        """Return the loop with all that it needs, restored where the run had begun."""
+        recipe, run, world = self.recipe, self.run, self.world
+        seed_torch(recipe.seed, Stream.INITIALISATION)
+        self.data = data_of(recipe)
+        self.task = task_reading(self.data.reads)
+        self.objective = self.task.objective(self.data)
+        self.model = self.task.build(recipe, self.data).to(self.job.device)
+        state = world.on_main(self._state)
+        if state is None:
+            self._begin_from()
+        logged = recipe.train.tensorboard and world.main
+        self.board = Board(run.folder, state["progress"]["step"] if state else 0) if logged else None
+        hooks = Hooks(self._on_step, self._on_epoch, self._save)
+        self.trainer = Trainer(self.model, self.data, self.objective, recipe.train, recipe.seed, hooks, world)
+        if state is not None:
+            self.trainer.restore(state)
+        if self.job.resumed and world.main:
+            self._go_on(self.job.resumed)
+        if world.main and (vocabulary := self.task.vocabulary(self.data)):
+            write_text(run.folder / VOCABULARY_FILE, json.dumps(vocabulary.to_json()) + "\n")
+        run.update(
+            chosen_on=self.data.chosen_on,
+            chosen_by=self.objective.measure.name,
+            reads=self.data.reads,
+            parameters=sum(one.numel() for one in self.model.parameters()),
+        )
+        self.bar.update(self.row, total=self.trainer.steps, completed=self.trainer.progress.step)
+        return self.trainer
 
-    return world.on_main(read)
+    def memory(self) -> dict[str, float]:
+        """Return the most memory that a step took, where the task's tables have it."""
+        if self.model.device.type == "cpu" and not self.task.memory_on_cpu:
+            return {}
+        return {"peak_memory_mib": round(self.trainer.peak_memory(), 1)}
 
+    def _state(self) -> dict[str, Any] | None:
+        """What an earlier half of the training left, read by the first process for all."""
+        folder = self.run.folder
+        return load_state(folder, on_damage=partial(console.print, markup=False)) if has_state(folder) else None
 
-def _begin_from(model: AttentionModel, recipe: Recipe, run: Run) -> None:
-    """Weights that the recipe says to begin from; what became of them goes to console and manifest."""
-    transfer: Transfer | None = None
-    if recipe.init_from:
-        transfer = initialise_from(model, recipe.init_from)
-    elif isinstance(recipe.model, TimmModel) and recipe.model.weights:
-        assert isinstance(model, Classifier)
-        transfer = load_pretrained(model, recipe.model.name, recipe.model.weights)
-    if transfer:
-        run.update(weights=asdict(transfer))
-        console.print(f"{run.folder}: {transfer}", markup=False)
+    def _begin_from(self) -> None:
+        """Take the weights that the recipe says to begin from; what became of them goes to console and manifest."""
+        recipe, model = self.recipe, self.model
+        transfer: Transfer | None = None
+        if recipe.init_from:
+            transfer = initialise_from(model, recipe.init_from)
+        elif isinstance(recipe.model, TimmModel) and recipe.model.weights:
+            assert isinstance(model, Classifier)
+            transfer = load_pretrained(model, recipe.model.name, recipe.model.weights)
+        if transfer:
+            self.run.update(weights=asdict(transfer))
+            console.print(f"{self.run.folder}: {transfer}", markup=False)
 
+    def _go_on(self, resumed: Resumption) -> None:
+        """Write down that the run goes on, from where, and with which recipe."""
+        run, job, step = self.run, self.job, self.trainer.progress.step
+        _forget_after(run.folder / METRICS_CSV, step)
+        write_text(run.folder / RECIPE, job.recipe.to_yaml())
+        manifest = run.manifest
+        resumption = {**provenance(manifest["device"]), "step": step, "changes": list(resumed.changes)}
+        given = {override.partition("=")[0] for override in job.overrides}
+        kept = [override for override in manifest.get("overrides", []) if override.partition("=")[0] not in given]
+        run.update(
+            resumptions=[*manifest.get("resumptions", []), resumption],
+            overrides=[*kept, *job.overrides] if resumed.changes else manifest.get("overrides", []),
+        )
+        what = f"changed in the recipe: {'; '.join(resumed.changes)}" if resumed.changes else "the recipe is unchanged"
+        console.print(f"{run.folder}: going on from step {step:,} of {self.trainer.steps:,}; {what}", markup=False)
 
-def _go_on(trainer: Trainer, job: Job, resumed: Resumption, run: Run) -> None:
-    """Write down that the run goes on, from where, and with which recipe."""
-    step = trainer.progress.step
-    _forget_after(run.folder / METRICS_CSV, step)
-    write_text(run.folder / RECIPE, job.recipe.to_yaml())
-    manifest = run.manifest
-    resumption = {**provenance(manifest["device"]), "step": step, "changes": list(resumed.changes)}
-    given = {override.partition("=")[0] for override in job.overrides}
-    kept = [override for override in manifest.get("overrides", []) if override.partition("=")[0] not in given]
-    run.update(
-        resumptions=[*manifest.get("resumptions", []), resumption],
-        overrides=[*kept, *job.overrides] if resumed.changes else manifest.get("overrides", []),
-    )
-    what = f"changed in the recipe: {'; '.join(resumed.changes)}" if resumed.changes else "the recipe is unchanged"
-    console.print(f"{run.folder}: going on from step {step:,} of {trainer.steps:,}; {what}", markup=False)
+    def _on_step(self, update: Update) -> None:
+        if update.step % SHOWN_EVERY and update.step != update.steps:
+            return
+        if self.board:
+            self.board.step(update)
+        if not self.bar.disable:
+            rate = f"{update.samples_per_second:,.0f} {self.task.short}/s"
+            note = f"loss {update.loss.item():.2f} {self._validated(update)}{rate}"
+            count = f"{update.epoch}/{self.recipe.train.epochs}"
+            self.bar.update(self.row, completed=update.step, count=count, note=note)
+
+    def _validated(self, update: Update) -> str:
+        """Return what the last validation found, of what an epoch is chosen by."""
+        if (found := update.validation) is None:
+            return ""
+        return f"val {self.objective.measure.formatted(self.objective.value(found.loss, found.measures))} "
+
+    def _on_epoch(self, rows: list[dict[str, Any]]) -> None:
+        run = self.run
+        append_rows(run.folder / METRICS_CSV, rows)
+        note_epoch(run, self.model, rows[0]["epoch"])
+        if self.board:
+            self.board.epoch(rows)
+        unreadable = self.data.unreadable()
+        known = run.manifest.get("corrupt_images", []) if unreadable else []
+        if fresh := [name for name in unreadable if name not in known]:
+            run.update(corrupt_images=[*known, *fresh])
+            for name in fresh:
+                console.print(f"{run.folder}: skipped an image that cannot be read: {name}", markup=False)
+
+    def _save(self, which: str, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
+        step = state["progress"]["step"]
+        save_weights(weights_path(self.run.folder, which), weights, identity(self.recipe), step=step)
+        if which == "last":
+            save_state(self.run.folder, state)
+        if self.board:
+            self.board.flush()
 
 
 def _forget_after(path: Path, step: int) -> None:
-    """Rows of steps that are to be made again."""
+    """Remove the rows of steps that are to be made again."""
     if rows := [row for row in read_rows(path) if int(row["step"]) <= step]:
         write_rows(path, rows)
     else:
@@ -214,60 +295,3 @@ def _summary(done: Progress) -> dict[str, Any]:
     if done.skipped:
         summary["skipped_steps"] = done.skipped
     return summary
-
-
-def _validated(update: Update, chosen_by: str) -> str:
-    """What the last validation found, of what an epoch is chosen by."""
-    found = update.validation
-    if found is None:
-        return ""
-    return f"val loss {found.loss:.3f} " if chosen_by == LOSS else f"val {found.measures[chosen_by]:.1f} "
-
-
-def _memory(trainer: Trainer) -> dict[str, float]:
-    """The most memory that a step took; on a CPU of sequences alone, whose tables have it."""
-    if trainer.model.device.type == "cpu" and trainer.unit == ImageData.unit:
-        return {}
-    return {"peak_memory_mib": round(trainer.peak_memory(), 1)}
-
-
-def _hooks(
-    run: Run,
-    recipe: Recipe,
-    model: AttentionModel,
-    data: LoadedData,
-    bar: RichProgress,
-    task: TaskID,
-    board: Board | None,
-) -> Hooks:
-    chosen_by = objective_of(data).chosen_by
-
-    def on_step(update: Update) -> None:
-        if update.step % SHOWN_EVERY and update.step != update.steps:
-            return
-        if board:
-            board.step(update)
-        if not bar.disable:
-            rate = f"{update.samples_per_second:,.0f} {SHORT[data.unit]}/s"
-            note = f"loss {update.loss.item():.2f} {_validated(update, chosen_by)}{rate}"
-            bar.update(task, completed=update.step, count=f"{update.epoch}/{recipe.train.epochs}", note=note)
-
-    def on_epoch(rows: list[dict[str, Any]]) -> None:
-        append_rows(run.folder / METRICS_CSV, rows)
-        note_epoch(run, model, rows[0]["epoch"])
-        if board:
-            board.epoch(rows)
-        told = run.manifest.get("corrupt_images", []) if data.unreadable() else []
-        if fresh := [name for name in data.unreadable() if name not in told]:
-            run.update(corrupt_images=[*told, *fresh])
-            for name in fresh:
-                console.print(f"{run.folder}: skipped an image that cannot be read: {name}", markup=False)
-
-    def save(which: str, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
-        save_weights(weights_path(run.folder, which), weights, identity(recipe), step=state["progress"]["step"])
-        if which == "last":
-            save_state(run.folder, state)
-        if board:
-            board.flush()
-
-    return Hooks(on_step, on_epoch, save)

@@ -99,17 +99,6 @@ class Run:
         return str(self.manifest.get("reads", "images"))
 
     @property
-    def best(self) -> str:
-        """What its best epoch was worth on the split it was chosen by, as ``validation top-1 97.8``; else nothing."""
-        done = self.manifest
-        by = done.get("chosen_by", "top1")
-        value = done.get(f"best_validation_{by}")
-        if value is None:
-            return ""
-        words = {"top1": "top-1", "mean_iou": "mean IoU"}
-        return f"{done.get('chosen_on', 'validation')} {words.get(by, by)} {value:.{3 if by == 'loss' else 1}f}"
-
-    @property
     def status(self) -> str:
         """``running``, ``finished``, ``interrupted``, ``failed``; ``died`` where its process is gone.
 

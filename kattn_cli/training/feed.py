@@ -9,14 +9,13 @@ from typing import Any, Protocol
 
 import torch
 
-from kattn_cli.data import FileSplit, ImageData, LoadedData, MaskSplit, MemorySplit, SequenceSplit, TokenSplit
 from kattn_cli.data.images import as_pixels
+from kattn_cli.data.reading.files import FileSplit
 from kattn_cli.data.reading.workers import Transform
+from kattn_cli.data.segmentation.split import MaskSplit
 from kattn_cli.data.segmentation.views import RandomView
-from kattn_cli.data.trajectories import TrajectorySplit
-from kattn_cli.recipe.train import Train
-from kattn_cli.training.augment.batches import Augment, after_decoding, in_memory
-from kattn_cli.training.augment.transforms import train_transform
+from kattn_cli.data.text import TokenSplit
+from kattn_cli.training.augment.batches import Augment
 from kattn_cli.training.plan import Plan, Shard
 from kattn_cli.training.seed import Stream, derived_seed
 
@@ -42,10 +41,9 @@ class Feed(Protocol):
 class MemoryFeed:
     """Images, sequences or trajectories that lie on the device."""
 
-    def __init__(self, split: MemorySplit | SequenceSplit | TrajectorySplit, augment: Augment | None = None) -> None:
-        self.split: Any = split
-        self.device = (split.starts if isinstance(split, TrajectorySplit) else split.labels).device
-        self.augment: Any = augment or _as_it_is
+    def __init__(self, split: Any, device: torch.device, augment: Augment | None = None) -> None:
+        self.split, self.device = split, device
+        self.augment: Any = augment or as_it_is
 
     def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
         """See :class:`Feed`."""
@@ -58,7 +56,7 @@ class TextFeed:
 
     def __init__(self, split: TokenSplit, plan: Plan) -> None:
         self.split, self.plan = split, plan
-        self.augment: Any = _as_it_is
+        self.augment: Any = as_it_is
 
     def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
         """See :class:`Feed`."""
@@ -117,7 +115,7 @@ class SyntheticFeed:
 
     def __init__(self, split: SyntheticSplit) -> None:
         self.split = split
-        self.augment: Any = _as_it_is
+        self.augment: Any = as_it_is
 
     def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
         """See :class:`Feed`; a shard has the first of the samples, as many as it asks for."""
@@ -125,24 +123,5 @@ class SyntheticFeed:
             yield [(one, *self.split.first(len(one.indices))) for one in shards]
 
 
-def _as_it_is(inputs: Any) -> Any:
+def as_it_is(inputs: Any) -> Any:
     return inputs
-
-
-def build_feed(data: LoadedData, split: Any, plan: Plan, settings: Train) -> Feed:
-    """The feed of ``split``, ``data``'s training split on the device of training."""
-    if isinstance(split, SyntheticSplit):
-        return SyntheticFeed(split)
-    if isinstance(split, TokenSplit):
-        return TextFeed(split, plan)
-    if isinstance(split, SequenceSplit | TrajectorySplit):
-        return MemoryFeed(split)
-    if isinstance(split, MaskSplit):
-        return FileFeed(split, plan, _as_it_is, RandomView(split.image_size, settings.flip))
-    assert isinstance(data, ImageData)
-    if isinstance(split, MemorySplit):
-        return MemoryFeed(split, in_memory(settings, data.mean, data.std))
-    if isinstance(split, FileSplit):
-        transform = train_transform(settings, data.image_size, data.channels, data.mean)
-        return FileFeed(split, plan, after_decoding(settings, data.mean, data.std), transform)
-    raise TypeError(type(split).__name__)

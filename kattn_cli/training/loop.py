@@ -15,16 +15,15 @@ from torch import Tensor
 
 from kattn_cli.costs.memory import MIB, peak_memory
 from kattn_cli.costs.summary import ADAMW_MOMENTS
-from kattn_cli.data import ImageData, LoadedData
+from kattn_cli.data.loaded import LoadedData
 from kattn_cli.errors import TrainingError
 from kattn_cli.models import AttentionModel, auxiliary_loss
 from kattn_cli.recipe.train import Train
-from kattn_cli.tasks.objectives import Checked, objective_of
-from kattn_cli.training.augment.batches import Mix
 from kattn_cli.training.checkpoint import kept_name
 from kattn_cli.training.distributed import World
-from kattn_cli.training.feed import Dealt, build_feed
+from kattn_cli.training.feed import Dealt, Feed, SyntheticFeed, SyntheticSplit
 from kattn_cli.training.interrupt import Interruption, catch_interruption
+from kattn_cli.training.objective import Checked, Objective
 from kattn_cli.training.plan import Plan
 from kattn_cli.training.seed import Stream, seed_all
 from kattn_cli.training.sharding import accumulating, clip, full_state, load_full_state, parallelise, whole
@@ -94,6 +93,7 @@ class Trainer:
         self,
         model: AttentionModel,
         data: LoadedData,
+        objective: Objective,
         settings: Train,
         seed: int,
         hooks: Hooks,
@@ -105,10 +105,13 @@ class Trainer:
         train_split = data.splits["train"].to(device)
         self.validation = data.splits["validation"].to(device)
         self.plan = Plan(len(train_split), settings, seed, self.world.rank, self.world.size)
-        self.feed = build_feed(data, train_split, self.plan, settings)
-        self.objective = objective_of(data)
-        mixes = settings.mixup or settings.cutmix
-        self.mix = Mix(settings, data.classes) if mixes and isinstance(data, ImageData) else None
+        self.feed: Feed = (
+            SyntheticFeed(train_split)
+            if isinstance(train_split, SyntheticSplit)
+            else objective.feed(train_split, self.plan, settings, device)
+        )
+        self.objective = objective
+        self.mix = objective.mix(settings)
         model.set_grad_checkpointing(settings.grad_checkpointing)
         self.ema = ModelEmaV3(model, decay=settings.ema) if settings.ema else None
         self.parallel = parallelise(model, settings.parallel, self.world, device)

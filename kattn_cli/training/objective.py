@@ -6,11 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
+import torch
 from torch import Tensor
 
 from kattn_cli.models import AttentionModel
-
-LOSS = "loss"
+from kattn_cli.recipe.train import Train
+from kattn_cli.tables.measures import LOSS, Measure
+from kattn_cli.training.augment.batches import Mix
+from kattn_cli.training.feed import Feed, MemoryFeed
+from kattn_cli.training.plan import Plan
 
 
 class Checked(Protocol):
@@ -32,8 +36,8 @@ class Checked(Protocol):
 class Objective(ABC):
     """One kind of data, one file. ``outputs`` are the model's, ``targets`` what a split gives beside its inputs."""
 
-    chosen_by: ClassVar[str]
-    """``loss``, of which less is better, or one of the measures, of which more is."""
+    measure: ClassVar[Measure]
+    """What the best epoch is chosen by: the loss, or one of :meth:`measures`."""
 
     kept: int
     """How many sums :meth:`sums` keeps."""
@@ -62,6 +66,18 @@ class Objective(ABC):
             gather: joins ``(n, …)`` of several processes, each of which has a part as its ``split``.
         """
 
+    def feed(self, split: Any, plan: Plan, settings: Train, device: torch.device) -> Feed:
+        """Return what gives the batches of ``split``, which is the training split on ``device``."""
+        return MemoryFeed(split, device)
+
+    def mix(self, settings: Train) -> Mix | None:
+        """Return what mixes the samples of a batch, where ``settings`` ask for it and the data can be mixed."""
+        return None
+
+    def value(self, loss: float, measures: Mapping[str, float]) -> float:
+        """Return what an epoch is chosen by."""
+        return loss if self.measure.name == LOSS.name else measures[self.measure.name]
+
     def merit(self, loss: float, measures: Mapping[str, float]) -> tuple[float, float]:
-        """Greater for the better; of equal measures the smaller loss decides."""
-        return (-loss, 0.0) if self.chosen_by == LOSS else (measures[self.chosen_by], -loss)
+        """Return a pair that is greater for the better epoch; of equal measures the smaller loss decides."""
+        return self.measure.merit(self.value(loss, measures)), -loss

@@ -25,7 +25,7 @@ from kattn_cli.models.decision_transformer import build_decision_transformer
 from kattn_cli.recipe.model import DecisionTransformer as Sizes
 from kattn_cli.recipe.schema import Attention
 from kattn_cli.tasks.control.episodes import Job, Outcome, episode_seed, rollouts
-from kattn_cli.tasks.control.objective import Control
+from kattn_cli.tasks.control.objective import ActionError
 
 CONTEXT, EPISODES, SEED = 5, 10, 3
 BEST, WORST = best_return(0.5), worst_return(0.5)
@@ -55,7 +55,7 @@ def trained() -> AttentionModel:
         action_low=[-1.0],
         action_high=[1.0],
     )
-    optimizer, objective = torch.optim.AdamW(model.parameters(), lr=3e-3), Control()
+    optimizer, objective = torch.optim.AdamW(model.parameters(), lr=3e-3), ActionError()
     for _ in range(400):
         which = torch.randint(episodes, (64, 1))
         steps = torch.randint(STEPS - CONTEXT + 1, (64, 1)) + torch.arange(CONTEXT)

@@ -12,9 +12,9 @@ from command_line import kattn
 
 from kattn_cli.audit.items import ITEMS
 from kattn_cli.commands.train.train import train
-from kattn_cli.experiment.loading import as_image_run, open_run
-from kattn_cli.experiment.moments import moments_of
+from kattn_cli.experiment.run import moments_of, open_run
 from kattn_cli.runs.run import Run
+from kattn_cli.training.opened import as_image_run
 
 CPU = torch.device("cpu")
 RECIPES = {

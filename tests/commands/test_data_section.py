@@ -16,8 +16,9 @@ from kattn_cli.data.sets.digits import Digits
 from kattn_cli.data.sets.fashion_mnist import FashionMnist
 from kattn_cli.errors import RecipeError
 from kattn_cli.experiment import recipes
-from kattn_cli.experiment.loading import data_of, identity
+from kattn_cli.experiment.build import data_of
 from kattn_cli.recipe.schema import Recipe
+from kattn_cli.training.opened import identity
 
 Load = Callable[..., Recipe]
 

@@ -10,9 +10,11 @@ import pytest
 import torch
 from command_line import kattn
 
+from kattn_cli.experiment.run import Opener
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
-from kattn_cli.tasks.images.evaluation import EVAL_CSV, Settings, evaluate_runs
+from kattn_cli.tasks.images.evaluation import EVAL_CSV, evaluate_runs
+from kattn_cli.tasks.task import Asked
 from kattn_cli.training.checkpoint import fingerprint, weights_path
 
 BEFORE = ["split", "severity", "images", "top1", "top1_low", "top1_high", "top5", "loss", "ece", "checkpoint"]
@@ -26,7 +28,7 @@ def run(trained: Path, tmp_path: Path) -> Run:
 
 
 def test_a_row_says_what_it_is_of(run: Run) -> None:
-    evaluate_runs([run], Settings(torch.device("cpu")))
+    evaluate_runs([run], Asked(Opener(torch.device("cpu"))))
     (row,) = read_rows(run.folder / EVAL_CSV)
     assert (row["split"], row["corruption"], row["severity"], row["parameters"], row["seed"]) == (
         "test",
@@ -48,7 +50,7 @@ def test_a_clean_row_of_an_earlier_version_gives_way(run: Run) -> None:
     ]
     with path.open("w", newline="") as file:
         csv.writer(file).writerows([BEFORE, *rows])
-    evaluate_runs([run], Settings(torch.device("cpu")))
+    evaluate_runs([run], Asked(Opener(torch.device("cpu"))))
     found = {(row["split"], row["checkpoint"]): row["top1"] for row in read_rows(path)}
     assert len(read_rows(path)) == 3
     assert found["validation", "best"] == found["test", "last"] == "1.0"
@@ -57,7 +59,7 @@ def test_a_clean_row_of_an_earlier_version_gives_way(run: Run) -> None:
 
 def test_a_quick_look_stands_beside_the_whole(run: Run) -> None:
     for limit in (None, 20, 20):
-        evaluate_runs([run], Settings(torch.device("cpu"), limit=limit))
+        evaluate_runs([run], Asked(Opener(torch.device("cpu")), limit=limit))
     assert [row["images"] for row in read_rows(run.folder / EVAL_CSV)] == ["355", "20"]
 
 

@@ -12,16 +12,18 @@ import torch
 from command_line import kattn
 
 from kattn_cli.data.corruptions import CORRUPTIONS
-from kattn_cli.experiment.loading import as_image_run, open_run
+from kattn_cli.experiment.run import Opener, open_run
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tasks.images.corruptions import Corruptions
-from kattn_cli.tasks.images.evaluation import EVAL_CSV, Settings, Subject, evaluate_runs
+from kattn_cli.tasks.images.evaluation import EVAL_CSV, Subject, evaluate_runs
 from kattn_cli.tasks.images.reference import Reference, usual_reference
+from kattn_cli.tasks.task import Asked
 from kattn_cli.training.corrupted import CorruptedSplit, Making
 from kattn_cli.training.evaluate import evaluate
+from kattn_cli.training.opened import as_image_run
 
-SETTINGS = Settings(torch.device("cpu"), limit=40)
+SETTINGS = Asked(Opener(torch.device("cpu")), limit=40)
 FOG = Corruptions(names=("fog",))
 
 
@@ -115,7 +117,7 @@ def test_what_is_measured_anew(change: str, run: Run, monkeypatch: pytest.Monkey
     if change == "weights":
         weights = run.folder / "checkpoints"
         shutil.copy(weights / "last.previous.safetensors", weights / "best.safetensors")
-    settings = Settings(torch.device("cpu"), limit=41) if change == "images" else SETTINGS
+    settings = Asked(Opener(torch.device("cpu")), limit=41) if change == "images" else SETTINGS
     written = watch(monkeypatch, Subject.write)
     evaluate_runs([run], settings, [asked])
     assert [row["corruption"] for row in written] == ["", *["frost"] * (change != "nothing")]

@@ -15,10 +15,11 @@ from sklearn.metrics import average_precision_score
 from torch import Tensor
 
 from kattn_cli.data.corruptions import corrupt
-from kattn_cli.experiment.loading import as_image_run, open_run
+from kattn_cli.experiment.run import open_run
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tasks.images.evaluation import EVAL_CSV
+from kattn_cli.training.opened import as_image_run
 
 CPU = torch.device("cpu")
 

@@ -9,13 +9,13 @@ import pytest
 import torch
 from torch import nn
 
-from kattn_cli.experiment.experts import EXPERTS_CSV, note_epoch, note_evaluation, rows, told
 from kattn_cli.models import LanguageModel, build_language_model
 from kattn_cli.models.expert_load import ExpertLoad
 from kattn_cli.recipe.model import Decoder
 from kattn_cli.recipe.schema import Attention
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run, create_run
+from kattn_cli.tasks.expert_loads import EXPERTS_CSV, note_epoch, note_evaluation, rows, told
 
 TOKENS = 2 * 5
 

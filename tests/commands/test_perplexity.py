@@ -15,7 +15,7 @@ from command_line import Said, kattn
 
 from kattn_cli.data import TextData
 from kattn_cli.data.word_swap import swap_words
-from kattn_cli.experiment.loading import open_run
+from kattn_cli.experiment.run import open_run
 from kattn_cli.models import AttentionModel
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run

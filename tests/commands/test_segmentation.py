@@ -17,15 +17,17 @@ from kattn_cli.commands.train.train import train
 from kattn_cli.data import MaskSplit
 from kattn_cli.data.corruptions import CORRUPTIONS
 from kattn_cli.experiment import recipes
-from kattn_cli.experiment.building import build
-from kattn_cli.experiment.loading import data_of, open_run
+from kattn_cli.experiment.build import build, data_of
+from kattn_cli.experiment.run import Opener, open_run
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
+from kattn_cli.tables.measures import best_epoch
+from kattn_cli.tasks import objective_of
 from kattn_cli.tasks.images.corruptions import Corruptions
-from kattn_cli.tasks.images.evaluation import Settings
 from kattn_cli.tasks.masks.evaluate import evaluate_masks
 from kattn_cli.tasks.masks.evaluation import CLASSES_CSV, SEGMENTATION_CSV, evaluate_segmenters
 from kattn_cli.tasks.masks.report import gains
+from kattn_cli.tasks.task import Asked
 from kattn_cli.training.loop import Hooks, Trainer
 
 RECIPE = """\
@@ -36,7 +38,7 @@ attention: {{name: symmetric, layers: {{0: {{name: rpc, iterations: 2}}}}}}
 train: {{epochs: 3, batch_size: 4, lr: 5e-3, label_smoothing: 0.0, flip: 0.5}}
 """
 CPU = torch.device("cpu")
-SETTINGS = Settings(CPU)
+SETTINGS = Asked(Opener(CPU))
 
 
 @pytest.fixture(scope="session")
@@ -70,7 +72,7 @@ def test_training_writes_the_measures_and_chooses_by_mean_iou(run: Run) -> None:
     assert run.manifest["chosen_by"] == "mean_iou"
     assert run.manifest["best_validation_mean_iou"] == pytest.approx(max(held_out))
     assert held_out[-1] > 20
-    assert run.best == f"validation mean IoU {max(held_out):.1f}"
+    assert best_epoch(run) == f"validation mean IoU {max(held_out):.1f}"
 
 
 def test_a_training_goes_on_from_mid_epoch_as_if_it_had_not_stopped(segmented: Path) -> None:
@@ -85,7 +87,7 @@ def test_a_training_goes_on_from_mid_epoch_as_if_it_had_not_stopped(segmented: P
     def trainer() -> Trainer:
         torch.manual_seed(0)
         hooks = Hooks(lambda _: None, lambda _: None, keep)
-        return Trainer(build(recipe, data), data, recipe.train, recipe.seed, hooks)
+        return Trainer(build(recipe, data), data, objective_of(data), recipe.train, recipe.seed, hooks)
 
     whole = trainer()
     whole.run()

@@ -14,7 +14,7 @@ import torch
 from command_line import kattn
 from tiny_series import UNCOUNTED, write_series
 
-from kattn_cli.experiment import loading
+from kattn_cli.experiment import build, recipes
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
 
@@ -141,7 +141,7 @@ def test_spectrum(results: Path, capfd: pytest.CaptureFixture[str], monkeypatch:
         last = found[name][found[name]["index"] == found[name]["of"]]
         assert last["cumulative_explained_variance"].to_numpy() == pytest.approx(1)
     assert (set(found["text"]["of"]), set(found["text"]["inputs"])) == ({16}, {5})
-    data = loading.data_of(loading.recipes.load(results / "series" / "0" / "recipe.yaml"))
+    data = build.data_of(recipes.load(results / "series" / "0" / "recipe.yaml"))
     lengths = data.splits["validation"].lengths  # type: ignore[union-attr]
     assert (set(found["series"]["of"]), set(found["series"]["inputs"])) == (
         {int(lengths.max())},
@@ -184,10 +184,10 @@ def test_begun_from_another_vocabulary(written: Path, results: Path, capfd: pyte
 def beer(written: Path) -> Iterator[Path]:
     """The text, to be changed by a test and read anew by its commands."""
     path = written / "beer.txt"
-    loading._load_data.cache_clear()
+    build._load.cache_clear()
     yield path
     path.write_text(BEER, encoding="utf-8")
-    loading._load_data.cache_clear()
+    build._load.cache_clear()
 
 
 @pytest.mark.parametrize(("text", "size"), [(BEER.replace("b", "q"), 27), ("Zz\n" + BEER, 29)])
@@ -361,5 +361,5 @@ def test_texts_too_short_to_train_on(
 
 
 def test_data_are_loaded_once_for_all_runs_of_them(written: Path) -> None:
-    recipe = loading.recipes.load(written / "lists.yaml")
-    assert loading.data_of(recipe) is loading.data_of(recipe.model_copy(update={"seed": 3}))
+    recipe = recipes.load(written / "lists.yaml")
+    assert build.data_of(recipe) is build.data_of(recipe.model_copy(update={"seed": 3}))

@@ -11,7 +11,7 @@ from kattn_cli.commands.train.dry_run import dry_run
 from kattn_cli.commands.train.train import train
 from kattn_cli.errors import CheckpointError, RunError
 from kattn_cli.experiment import recipes
-from kattn_cli.experiment.loading import build, data_of
+from kattn_cli.experiment.build import build, data_of
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.summary import summary

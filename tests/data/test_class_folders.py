@@ -11,10 +11,10 @@ from image_files import picture, truncated, write_classes, write_picture
 from tiny_data import write_cifar
 from torchvision.transforms.functional import pil_to_tensor
 
-from kattn_cli.data import load_data
 from kattn_cli.data.reading.class_folders import class_names, read_class_folders
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import ImageSection
+from kattn_cli.tasks import load_data
 
 DIGITS = ImageSection(name="digits", workers=0)
 NUMBERS = [{str(label): label for label in range(10)}]

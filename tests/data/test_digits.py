@@ -5,8 +5,9 @@ from __future__ import annotations
 import torch
 from sklearn.datasets import load_digits
 
-from kattn_cli.data import ImageData, MemorySplit, load_data
+from kattn_cli.data import ImageData, MemorySplit
 from kattn_cli.recipe.data import ImageSection
+from kattn_cli.tasks import load_data
 
 
 def memory(data: ImageData) -> dict[str, MemorySplit]:

@@ -18,7 +18,7 @@ from kattn_cli.data.reading.files import FileSplit
 from kattn_cli.data.sets import huggingface
 from kattn_cli.data.sets.huggingface import HuggingFace
 from kattn_cli.errors import DataError
-from kattn_cli.experiment.data_section import resolved
+from kattn_cli.experiment.recipes import resolved
 from kattn_cli.recipe.data import ImageSection
 
 DATA = ImageSection(name="huggingface", workers=0)

@@ -14,7 +14,7 @@ from kattn_cli.data.images import MemorySplit
 from kattn_cli.data.reading.files import FileSplit
 from kattn_cli.data.sets.imagefolder import ImageFolder
 from kattn_cli.errors import DataError
-from kattn_cli.experiment.data_section import resolved
+from kattn_cli.experiment.recipes import resolved
 from kattn_cli.recipe.data import ImageSection
 
 DATA = ImageSection(name="imagefolder", workers=0)

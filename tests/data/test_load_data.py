@@ -10,11 +10,12 @@ import pytest
 import torch
 from tiny_data import idx, write_mnist
 
-from kattn_cli.data import DATASETS, MemorySplit, load_data
+from kattn_cli.data import DATASETS, MemorySplit
 from kattn_cli.data.holdout import hold_out
 from kattn_cli.data.sets.digits import Digits
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import ImageSection
+from kattn_cli.tasks import load_data
 
 
 def section(root: Path, **keys: Any) -> ImageSection:

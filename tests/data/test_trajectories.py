@@ -15,12 +15,13 @@ from tiny_trajectories import LENGTHS, arrays, write
 
 from kattn_cli.commands.data.command import check_data
 from kattn_cli.console import console
-from kattn_cli.data import TrajectoryData, load_data
+from kattn_cli.data import TrajectoryData
 from kattn_cli.data.sets.d4rl import D4rl, read_d4rl
 from kattn_cli.data.sets.minari import Minari
 from kattn_cli.data.trajectories import TrajectoryFacts
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import TrajectorySection
+from kattn_cli.tasks import load_data
 
 pytestmark = pytest.mark.skipif(find_spec("h5py") is None, reason="the extra control is not installed")
 needs_minari = pytest.mark.skipif(find_spec("minari") is None, reason="the extra control is not installed")
@@ -213,7 +214,7 @@ def test_an_unknown_environment_is_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"choose_on": "test"}, "data.choose_on: trajectories have no test split; the test is acting"),
+        ({"choose_on": "test"}, "data.choose_on: trajectories have no test split: the test is to act"),
         ({"classes": 3}, "data.classes: d4rl holds trajectories, which have none; leave this out"),
         ({"level": "medium"}, "d4rl: data.path: names the file; leave out level"),
         ({"root": "/x"}, "d4rl: data.path: names the file; leave out root"),

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from ade_files import write_ade
 
 from kattn_cli.data.corruptions import corrupt
-from kattn_cli.data.segmentation import IGNORED, SegmentationData, load_segmentation
+from kattn_cli.data.segmentation import IGNORED, SegmentationData
 from kattn_cli.data.sets.ade20k import Ade20k
 from kattn_cli.errors import DataError
 from kattn_cli.models import build_segmenter
@@ -20,9 +20,10 @@ from kattn_cli.models.segmentation_model import SegmentationModel
 from kattn_cli.recipe.data import SegmentationSection
 from kattn_cli.recipe.model import Segmenter
 from kattn_cli.recipe.schema import Attention
-from kattn_cli.tasks.masks.corrupted import CorruptedMasks
 from kattn_cli.tasks.masks.evaluate import BatchedMasks, Segmented, evaluate_masks, windows_at_once
+from kattn_cli.tasks.masks.evaluation import CorruptedMasks
 from kattn_cli.tasks.masks.overlaps import overlaps, segmentation_measures
+from kattn_cli.tasks.masks.task import Masks
 from kattn_cli.training.corrupted import Making
 from kattn_cli.training.seed import Stream, generator
 
@@ -40,7 +41,7 @@ def data(tmp_path: Path) -> SegmentationData:
 
 def load(tmp_path: Path, sizes: tuple[tuple[int, int], ...]) -> SegmentationData:
     root = write_ade(tmp_path / "ade", sizes=sizes)
-    return load_segmentation(Ade20k(root=str(root)), SegmentationSection(name="ade20k", image_size=16, workers=0))
+    return Masks().load(Ade20k(root=str(root)), SegmentationSection(name="ade20k", image_size=16, workers=0))
 
 
 def model() -> SegmentationModel:

@@ -14,9 +14,10 @@ from timm.scheduler import CosineLRScheduler
 from torch import Tensor
 
 from kattn_cli.errors import TrainingError
-from kattn_cli.experiment.loading import build, data_of
+from kattn_cli.experiment.build import build, data_of
 from kattn_cli.experiment.recipes import load
 from kattn_cli.recipe.schema import Recipe, Train
+from kattn_cli.tasks import objective_of
 from kattn_cli.training.loop import Hooks, Interrupted, Trainer, Update
 from kattn_cli.training.seed import Stream, derived_seed, generator, seed_torch
 from kattn_cli.training.step import build_optimizer, learning_rate
@@ -87,7 +88,7 @@ def trainer(recipe: Recipe, recorder: Recorder, tmp_path: Path) -> Trainer:
     recorder.path = tmp_path / "state.pt"
     seed_torch(recipe.seed, Stream.INITIALISATION)
     data = data_of(recipe)
-    return Trainer(build(recipe, data), data, recipe.train, recipe.seed, recorder.hooks())
+    return Trainer(build(recipe, data), data, objective_of(data), recipe.train, recipe.seed, recorder.hooks())
 
 
 def numbers(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

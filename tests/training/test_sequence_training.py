@@ -13,9 +13,10 @@ from torch import Tensor
 
 from kattn_cli.data import TextData
 from kattn_cli.errors import TrainingError
-from kattn_cli.experiment.loading import build, data_of
+from kattn_cli.experiment.build import build, data_of
 from kattn_cli.experiment.recipes import load
 from kattn_cli.recipe.schema import Recipe
+from kattn_cli.tasks import objective_of
 from kattn_cli.tasks.text.evaluate import EVAL_LOGITS, EVAL_TOKENS, windows_at_once
 from kattn_cli.training.evaluate import Evaluation
 from kattn_cli.training.loop import Hooks, Interrupted, Trainer, Update
@@ -89,7 +90,7 @@ def recipe(request: pytest.FixtureRequest) -> Recipe:
 def trainer(recipe: Recipe, recorder: Recorder) -> Trainer:
     seed_torch(recipe.seed, Stream.INITIALISATION)
     data = data_of(recipe)
-    return Trainer(build(recipe, data), data, recipe.train, recipe.seed, recorder.hooks())
+    return Trainer(build(recipe, data), data, objective_of(data), recipe.train, recipe.seed, recorder.hooks())
 
 
 def test_same_seed_twice_is_the_same_and_another_is_not(recipe: Recipe, tmp_path: Path) -> None:

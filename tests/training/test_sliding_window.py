@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.tasks.masks.sliding_window import resized_logits, slid, starts
+from kattn_cli.tasks.masks.evaluate import resized_logits, slid, starts
 
 
 @pytest.mark.parametrize(

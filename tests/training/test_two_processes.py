@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 from two_processes import Pair, two_processes
 
-from kattn_cli.experiment.loading import build, data_of
+from kattn_cli.experiment.build import build, data_of
 from kattn_cli.experiment.recipes import load
+from kattn_cli.tasks import objective_of
 from kattn_cli.training.distributed import World
 from kattn_cli.training.loop import Hooks, Trainer
 from kattn_cli.training.seed import Stream, seed_torch
@@ -46,7 +47,7 @@ def losses(world: World, recipe: Path, overrides: list[str]) -> tuple[list[float
     seed_torch(chosen.seed, Stream.INITIALISATION)
     data = data_of(chosen)
     hooks = Hooks(lambda update: None, rows.extend, save)
-    Trainer(build(chosen, data), data, chosen.train, chosen.seed, hooks, world).run()
+    Trainer(build(chosen, data), data, objective_of(data), chosen.train, chosen.seed, hooks, world).run()
     return [row[key] for row in rows for key in ("loss", "auxiliary_loss", "top1")], kept
 
 

@@ -245,7 +245,9 @@ def _swap_words(
     stride: int,
     again: bool,
 ) -> None:
-    from kattn_cli.tasks.text.perplexity import Settings, Text
+    from kattn_cli.experiment.run import Opener
+    from kattn_cli.tasks.task import Asked
+    from kattn_cli.tasks.text.perplexity import Text
     from kattn_cli.tasks.text.report import measure_and_print
 
     texts = [
@@ -253,5 +255,5 @@ def _swap_words(
         for split in splits
         for share in (0.0, *shares)
     ]
-    settings = Settings(device, checkpoint, window, stride, limit, again)
-    measure_and_print(runs, texts, settings)
+    asked = Asked(Opener(device, checkpoint), window=window, stride=stride, limit=limit, again=again)
+    measure_and_print(runs, texts, asked)

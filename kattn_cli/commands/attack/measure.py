@@ -26,7 +26,7 @@ from kattn_cli.console import console
 from kattn_cli.data import Split
 from kattn_cli.device import device_name
 from kattn_cli.errors import RunError
-from kattn_cli.experiment.loading import OpenImageRun, as_image_run, open_run
+from kattn_cli.experiment.run import open_run
 from kattn_cli.runs.csv_rows import append_rows, read_rows, replace_rows, write_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
@@ -34,6 +34,7 @@ from kattn_cli.tables.attack_names import attack_name
 from kattn_cli.tables.statistics import wilson_interval
 from kattn_cli.training.checkpoint import fingerprint, weights_path
 from kattn_cli.training.evaluate import topk_correct
+from kattn_cli.training.opened import OpenImageRun, as_image_run
 from kattn_cli.training.seed import Stream, generator
 
 BATCH = 256

@@ -13,11 +13,11 @@ from kattn_cli.audit.view import View
 from kattn_cli.console import progress_bar
 from kattn_cli.device import device_name
 from kattn_cli.errors import RunError, did_you_mean
-from kattn_cli.experiment.loading import as_image_run
-from kattn_cli.experiment.moments import Moment, followed
+from kattn_cli.experiment.run import followed
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
+from kattn_cli.training.opened import Moment, as_image_run
 
 FOLDER = "audit"
 

@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from kattn_cli.console import console
-from kattn_cli.data import DATASETS, ImageData, SequenceData, data_set
-from kattn_cli.data.corpora import TextCorpus
-from kattn_cli.data.dataset import Corpus, DataSet, FileCheck, ImageDataSet, SequenceDataSet
-from kattn_cli.data.segmentation import SegmentationData, SegmentationDataSet
-from kattn_cli.data.trajectories import TrajectorySet
+from kattn_cli.data import data_set
+from kattn_cli.data.dataset import DataSet, FileCheck
 from kattn_cli.errors import DataError, RecipeError, did_you_mean
-from kattn_cli.experiment.data_section import facts_of, option_faults_of, resolved
-from kattn_cli.recipe.data import DataSection, ImageSection, SegmentationSection
+from kattn_cli.experiment.recipes import option_faults_of, resolved
+from kattn_cli.recipe.data import DataSection
 from kattn_cli.recipe.faults import faults_of
 from kattn_cli.recipe.options import option_faults
 from kattn_cli.recipe.strict_yaml import Fault, parse
+from kattn_cli.tasks import all_data_sets, task_reading
 
-USUAL_SIZE = 224
 BAD = ("missing", "wrong checksum")
 
 
 def data_rows() -> list[tuple[str, str, str]]:
     """For each data set its name, what it is, and whether and where it is."""
-    return [(name, f"{cls.description}{_facts(cls)}", _where(cls)) for name, cls in DATASETS.items()]
+    return [(name, f"{cls.description}{_facts(cls)}", _where(cls)) for name, cls in all_data_sets().items()]
 
 
 def _facts(cls: type[DataSet]) -> str:
-    if option_faults(cls, {}, ()) or not (facts := facts_of(cls())):
+    if option_faults(cls, {}, ()) or not (facts := task_reading(cls.reads).known_facts(cls())):
+        return ""
+    if not hasattr(facts, "image_size"):
         return ""
     size = f"{facts.image_size} × {facts.image_size}" if facts.image_size else "sizes vary"
     return f"; {facts.classes} classes, {size} × {facts.channels}"
@@ -60,7 +59,7 @@ def check_data(name: str, overrides: Sequence[str]) -> None:
     """
     data = section(name, overrides)
     undecoded = {"in_memory": False} if "in_memory" in data.options else {}
-    source = data_set(data.model_copy(update=undecoded))
+    source = data_set(data.model_copy(update=undecoded), all_data_sets())
     files = source.files()
     _print_files(files)
     bad = [check for check in files if check.status in BAD]
@@ -69,32 +68,7 @@ def check_data(name: str, overrides: Sequence[str]) -> None:
     if bad:
         count = "1 file is" if len(bad) == 1 else f"{len(bad)} files are"
         raise DataError(f"{name}: {count} damaged; remove what is and get it again: {source.how_to_get}")
-    console.print(f"{name}: {_found(source, data)}", markup=False)
-
-
-def _found(source: DataSet, data: DataSection) -> str:
-    """What is in the splits, in words."""
-    if isinstance(source, TextCorpus) and "train" not in source.sources():
-        return f"only {', '.join(source.sources())}, for kattn eval --corpus"
-    if isinstance(source, Corpus):
-        vocabulary, texts = source.load()
-        told = ", ".join(f"{split} {len(text.tokens):,}" for split, text in texts.items())
-        return f"{told} tokens, of {vocabulary.size:,}"
-    if isinstance(source, TrajectorySet):
-        return source.load().told()
-    if isinstance(source, ImageDataSet):
-        assert isinstance(data, ImageSection)
-        splits: Mapping[Any, Sized] = source.load(data, data.image_size or source.facts().image_size or USUAL_SIZE)
-        unit = ImageData.unit
-    elif isinstance(source, SegmentationDataSet):
-        assert isinstance(data, SegmentationSection)
-        splits = source.load(data, data.image_size or source.facts().image_size or USUAL_SIZE)
-        unit = SegmentationData.reads
-    else:
-        assert isinstance(source, SequenceDataSet)
-        splits, unit = source.load(), SequenceData.unit
-    told = ", ".join(f"{split} {len(samples):,}" for split, samples in splits.items())
-    return f"{told} {unit}, {source.facts().classes} classes"
+    console.print(f"{name}: {task_reading(source.reads).contents(source, data)}", markup=False)
 
 
 def fetch_data(name: str, overrides: Sequence[str]) -> None:
@@ -104,7 +78,7 @@ def fetch_data(name: str, overrides: Sequence[str]) -> None:
         RecipeError: if the name or an option is at fault.
         DataError: if it cannot be downloaded, or is damaged afterwards.
     """
-    source = data_set(section(name, overrides))
+    source = data_set(section(name, overrides), all_data_sets())
     if source.missing():
         source.fetch()
     check_data(name, overrides)
@@ -116,9 +90,10 @@ def section(name: str, overrides: Sequence[str]) -> DataSection:
     Raises:
         RecipeError: naming every fault.
     """
-    if name not in DATASETS:
-        raise RecipeError(f"{name}: expected one of {', '.join(DATASETS)}{did_you_mean(name, DATASETS)}")
-    kind = DATASETS[name].section
+    known = all_data_sets()
+    if name not in known:
+        raise RecipeError(f"{name}: expected one of {', '.join(known)}{did_you_mean(name, known)}")
+    kind = known[name].section
     given: dict[str, Any] = {"name": name}
     faults: list[Fault] = []
     for override in overrides:

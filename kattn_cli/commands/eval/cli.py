@@ -120,12 +120,13 @@ def evaluate(
     The mean error is over types and severities; mCE divides each type's error by a reference's. What was interrupted
     goes on where it stopped when the same command is given again.
     """
-    from kattn_cli.commands.eval.kinds import Asked, evaluate_kinds
+    from kattn_cli.experiment.run import Opener
+    from kattn_cli.tasks import evaluate as evaluate_by_task
+    from kattn_cli.tasks.task import Asked
 
     asked = Asked(
-        device=start(quiet, device),
+        opener=Opener(start(quiet, device), checkpoint.value),
         results=results,
-        checkpoint=checkpoint.value,
         again=again,
         split=split.value,
         limit=limit,
@@ -139,12 +140,12 @@ def evaluate(
         ood=ood or [],
         save_images=save_images,
         window=window,
-        stride=stride,
+        stride=stride or 1,
         corpus=corpus or [],
         target_return=target_return or [],
-        episodes=episodes,
+        episodes=episodes or 10,
         workers=workers,
     )
     sources = {name: context.get_parameter_source(name) for name in context.params}
     given = [name for name, source in sources.items() if source and source.name == GIVEN]
-    evaluate_kinds(chosen_runs(results, runs, quiet), asked, given)
+    evaluate_by_task(chosen_runs(results, runs, quiet), asked, given)

@@ -17,12 +17,13 @@ from kattn_cli.data.vocabulary import VOCABULARY_FILE, Vocabulary, read_vocabula
 from kattn_cli.data.vocabulary.words import UNKNOWN, Words
 from kattn_cli.errors import CheckpointError, DataError, RunError
 from kattn_cli.experiment import recipes
-from kattn_cli.experiment.loading import identity, which_weights
+from kattn_cli.experiment.run import which_weights
 from kattn_cli.models import LanguageModel, build_language_model
 from kattn_cli.models.generation import decodes, generate, reread
 from kattn_cli.recipe.model import Decoder
 from kattn_cli.runs.run import RECIPE, Run, find_runs
 from kattn_cli.training.checkpoint import load_weights, weights_path
+from kattn_cli.training.opened import identity
 
 Say = Callable[[str], object]
 _INCOMPLETE = "\ufffd"

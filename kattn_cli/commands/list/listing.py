@@ -12,6 +12,7 @@ from rich.table import Table
 
 from kattn_cli.recipe.files import find_recipes, recipes_folder, shipped_recipes
 from kattn_cli.runs.run import all_runs
+from kattn_cli.tables.measures import best_epoch
 
 Rows = Iterable[tuple[str, ...]]
 
@@ -81,7 +82,7 @@ def _runs(results: Path) -> Rows:
             run.folder.relative_to(results).as_posix(),
             run.status,
             str(manifest["start"])[:16].replace("T", " "),
-            run.best,
+            best_epoch(run),
         )
 
 

@@ -17,13 +17,13 @@ from kattn_cli.attention.options import all_options, build_attention, check_opti
 from kattn_cli.data import LoadedData
 from kattn_cli.errors import DataError, RecipeError
 from kattn_cli.experiment import recipes
-from kattn_cli.experiment.building import build, layers_on
-from kattn_cli.experiment.outline import outline
+from kattn_cli.experiment.build import build, layers_on, outline
 from kattn_cli.models import AttentionModel
 from kattn_cli.models.sequence import CausalDecoder
 from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.schema import Mechanism, Recipe
 from kattn_cli.recipe.train import Train
+from kattn_cli.tasks import objective_of
 from kattn_cli.training.feed import SyntheticSplit
 from kattn_cli.training.loop import Hooks, Trainer
 from kattn_cli.training.step import autocast, build_optimizer, grad_scaler
@@ -171,7 +171,7 @@ class TrainingStep(nn.Module):
     def __init__(self, model: AttentionModel, data: LoadedData, train: Train, seed: int) -> None:
         super().__init__()
         hooks = Hooks(lambda update: None, lambda rows: None, lambda which, weights, state: None)
-        self.trainer = Trainer(model.train(), data, train, seed, hooks)
+        self.trainer = Trainer(model.train(), data, objective_of(data), train, seed, hooks)
         self.shards = next(iter(self.trainer.feed.shards(self.trainer.plan.batches(0))))
 
     def forward(self, inputs: Any) -> None:

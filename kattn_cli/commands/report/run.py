@@ -20,8 +20,7 @@ from kattn_cli.commands.report.sources import Sources
 from kattn_cli.costs.flops import model_flops_of
 from kattn_cli.errors import DataError, KattnError, RunError
 from kattn_cli.experiment import recipes
-from kattn_cli.experiment.loading import build
-from kattn_cli.experiment.outline import outline
+from kattn_cli.experiment.build import build, outline
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.page import findings
 from kattn_cli.papers.paper_numbers import paper_numbers

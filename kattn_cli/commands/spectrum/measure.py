@@ -22,10 +22,11 @@ from kattn_cli.audit.view import mean_and_deviation
 from kattn_cli.console import console, progress_bar
 from kattn_cli.data import SequenceSplit
 from kattn_cli.device import device_name
-from kattn_cli.experiment.moments import Moment, followed
+from kattn_cli.experiment.run import followed
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
+from kattn_cli.training.opened import Moment
 
 SPECTRUM_CSV = "spectrum.csv"
 RANKS_CSV = "effective_rank.csv"

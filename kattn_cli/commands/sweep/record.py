@@ -14,6 +14,8 @@ from kattn_cli.experiment.resume import find_same
 from kattn_cli.recipe.sweep import Point, spelled
 from kattn_cli.runs.csv_rows import read_rows, write_rows
 from kattn_cli.runs.run import RECIPE, Run, all_runs
+from kattn_cli.tables.measures import Measure, chosen_on, last_epoch
+from kattn_cli.tasks import task_of
 
 SWEEP_CSV = "sweep.csv"
 METRICS_CSV = "metrics.csv"
@@ -36,8 +38,12 @@ class State:
         if self.run is None or self.status != "finished":
             return None
         done = self.run.manifest
-        metric = str(done.get("chosen_by", "top1"))
-        return str(done.get("chosen_on", "validation")), metric, float(done[f"best_validation_{metric}"])
+        return chosen_on(done), self.measure.name, float(done[f"best_validation_{self.measure.name}"])
+
+    @property
+    def measure(self) -> Measure:
+        """What its best epoch is chosen by."""
+        return task_of(self.point.recipe).measure
 
     @property
     def epochs(self) -> int:
@@ -50,14 +56,7 @@ class State:
             rows = read_rows(self.run.folder / METRICS_CSV) if self.run else []
         except RunError:
             rows = []
-        checked = [row for row in rows if row["split"] != "train"]
-        if not checked:
-            return 0, ""
-        last = checked[-1]
-        assert self.run
-        loss = self.run.reads == "text"
-        value = f"loss {float(last['loss']):.3f}" if loss else f"top-1 {float(last['top1']):.1f}"
-        return int(last["epoch"]), f"{last['split']} {value}"
+        return last_epoch(rows, self.measure)
 
 
 def counted(states: Sequence[State]) -> str:

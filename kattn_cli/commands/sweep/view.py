@@ -17,6 +17,7 @@ from kattn_cli.commands.sweep.record import Record, State, counted
 from kattn_cli.console import console
 from kattn_cli.recipe.schema import flat
 from kattn_cli.recipe.sweep import spelled
+from kattn_cli.tables.measures import best_epoch
 from kattn_cli.tables.statistics import mean_interval
 
 SHOWN = 16
@@ -81,21 +82,20 @@ class SweepView:
 def ranking(record: Record) -> Table:
     """The settings of a sweep, the best first, each with what its best epochs were worth over the seeds."""
     found: dict[tuple[str, ...], list[float]] = {}
-    split, metric = "validation", "top1"
+    measure, split = record.states[0].measure, "validation"
     for state in record.states:
         if best := state.best:
-            split, metric = best[:2]
+            split = best[0]
             values = [spelled(state.point.settings[key]) if key in state.point.settings else "" for key in record.keys]
             found.setdefault(tuple(values), []).append(best[2])
     table = Table(box=None, padding=(0, 3, 0, 0))
-    value = f"{split} loss" if metric == "loss" else f"{split} top-1, %"
+    value = f"{split} {measure.heading}"
     for heading in (*record.keys, value, "seeds"):
         table.add_column(heading, overflow="fold", justify="right" if heading in (value, "seeds") else "left")
-    for settings, measured in sorted(found.items(), key=lambda one: _merit(one[1], metric), reverse=True):
+    for settings, measured in sorted(found.items(), key=lambda one: measure.merit(_mean(one[1])), reverse=True):
         mean, half = mean_interval(measured)
-        digits = 3 if metric == "loss" else 1
-        interval = "" if math.isnan(half) else f" ± {half:.{digits}f}"
-        table.add_row(*map(Text, (*settings, f"{mean:.{digits}f}{interval}", str(len(measured)))))
+        interval = "" if math.isnan(half) else f" ± {measure.number(half)}"
+        table.add_row(*map(Text, (*settings, f"{measure.number(mean)}{interval}", str(len(measured)))))
     return table
 
 
@@ -114,10 +114,9 @@ def points_table(record: Record) -> Table:
     return table
 
 
-def _merit(values: Sequence[float], metric: str) -> float:
-    mean = sum(values) / len(values)
-    return -mean if metric == "loss" else mean
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
 
 
 def _best(state: State) -> str:
-    return state.run.best if state.run and state.status == "finished" else ""
+    return best_epoch(state.run) if state.run and state.status == "finished" else ""

@@ -18,7 +18,7 @@ from kattn_cli.console import progress_bar
 from kattn_cli.data import ImageData
 from kattn_cli.device import device_name, synchronise
 from kattn_cli.experiment import recipes
-from kattn_cli.experiment.loading import build, image_data_of
+from kattn_cli.experiment.build import build, data_of
 from kattn_cli.models.vit import build_timm, build_vit
 from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.model import TimmModel, Vit
@@ -26,8 +26,10 @@ from kattn_cli.recipe.schema import Attention, Recipe
 from kattn_cli.recipe.train import Train
 from kattn_cli.runs.csv_rows import append_rows, new_csv, write_manifest_of
 from kattn_cli.runs.provenance import provenance
+from kattn_cli.tasks import objective_of
 from kattn_cli.training.feed import SyntheticFeed, SyntheticSplit
 from kattn_cli.training.loop import Hooks, Trainer
+from kattn_cli.training.opened import as_image_data
 from kattn_cli.training.seed import Stream, seed_torch
 from kattn_cli.training.step import autocast, build_optimizer
 
@@ -100,7 +102,7 @@ def measure_throughput(
         RecipeError: naming every fault of the recipe.
     """
     recipe = recipes.load(find_recipes(reference)[0], overrides)
-    data = image_data_of(recipe, "kattn throughput")
+    data = as_image_data(data_of(recipe), recipe.name, "kattn throughput")
     images, labels = _synthetic(recipe, data, device)
     fixed = SyntheticFeed(SyntheticSplit(images, labels, len(labels)))
     programs: dict[str, Steps] = {}
@@ -139,7 +141,7 @@ def _bare(train: Train) -> Train:
 def _training(recipe: Recipe, data: ImageData, device: torch.device, feed: SyntheticFeed | None = None) -> Steps:
     seed_torch(recipe.seed, Stream.INITIALISATION)
     model = build(recipe, data).to(device)
-    trainer = Trainer(model, data, recipe.train, recipe.seed, _no_hooks())
+    trainer = Trainer(model, data, objective_of(data), recipe.train, recipe.seed, _no_hooks())
     if feed:
         trainer.feed = feed
     model.train()

@@ -53,6 +53,9 @@ def train(
         return
     from kattn_cli.commands.train.train import train as run_training
     from kattn_cli.console import console
+    from kattn_cli.tables.measures import best_epoch
+    from kattn_cli.tasks import task_reading
+    from kattn_cli.tasks.task import Task
 
     runs = run_training(
         references, overrides, seed or [], results=results, device=where, resume=resume, force=force, jobs=jobs
@@ -60,11 +63,12 @@ def train(
     if console.quiet:
         return
     for run in runs:
-        console.print(f"{run.folder}: best {run.best}")
+        console.print(f"{run.folder}: best {best_epoch(run)}")
     elsewhere = "" if results == Path("results") else f" --results {results}"
     names = _as_arguments(sorted({run.name for run in runs}))
-    images = all(run.reads == "images" for run in runs)
-    console.print(f"Next: kattn {f'attack {names} --pgd --epsilon 4/255' if images else f'eval {names}'}{elsewhere}")
+    steps = {task_reading(run.reads).next_command for run in runs}
+    step = steps.pop() if len(steps) == 1 else Task.next_command
+    console.print(f"Next: kattn {step.format(names=names)}{elsewhere}")
 
 
 def _as_arguments(names: list[str]) -> str:

@@ -14,12 +14,13 @@ from torch import Tensor
 
 from kattn_cli.console import console
 from kattn_cli.costs.summary import Summary, summarise
-from kattn_cli.data import ImageData, LoadedData, SegmentationData, TextData, TrajectoryData
+from kattn_cli.data.loaded import LoadedData
 from kattn_cli.experiment import recipes
-from kattn_cli.experiment.loading import build, data_of
+from kattn_cli.experiment.build import build, data_of
 from kattn_cli.models import AttentionModel, auxiliary_loss
 from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.schema import Recipe, per_seed
+from kattn_cli.tasks import task_reading
 from kattn_cli.training.plan import Plan
 
 
@@ -52,19 +53,7 @@ def dry_run(
 def _data(data: LoadedData) -> str:
     counts = ", ".join(f"{len(split):,} {name}" for name, split in data.splits.items())
     chosen = "; the best epoch is chosen on the test set" if data.chosen_on == "test" else ""
-    return f"{data.name}: {counts}; {_shape(data)}{chosen}"
-
-
-def _shape(data: LoadedData) -> str:
-    """Of what, how large, and to be told from how many."""
-    if isinstance(data, TextData):
-        return f"windows of {data.context:,} tokens, a vocabulary of {data.vocabulary.size:,}"
-    if isinstance(data, ImageData | SegmentationData):
-        return f"{data.image_size} × {data.image_size} × {data.channels}, {data.classes} classes"
-    if isinstance(data, TrajectoryData):
-        return f"windows of {data.context} steps, states of {data.states} numbers and actions of {data.actions}"
-    of = f"{data.channels} channels" if data.channels else f"a vocabulary of {data.vocabulary_size:,}"
-    return f"{'two of ' if data.pairs else ''}up to {data.seq_len:,} long, {of}, {data.classes} classes"
+    return f"{data.name}: {counts}; {task_reading(data.reads).shape(data)}{chosen}"
 
 
 def _model(recipe: Recipe, data: LoadedData, model: AttentionModel, processes: int) -> Iterator[tuple[str, str]]:
@@ -88,7 +77,7 @@ def _model(recipe: Recipe, data: LoadedData, model: AttentionModel, processes: i
 
 
 def _one(data: LoadedData) -> str:
-    return f"{'an' if data.unit == ImageData.unit else 'a'} {data.unit.removesuffix('s')}"
+    return f"{'an' if data.unit[0] in 'aeiou' else 'a'} {data.unit.removesuffix('s')}"
 
 
 def _attention(model: AttentionModel) -> str:

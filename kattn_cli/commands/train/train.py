@@ -16,6 +16,7 @@ from kattn_cli.experiment.training_run import Job, train_one
 from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.schema import per_seed
 from kattn_cli.runs.run import Run
+from kattn_cli.tables.measures import best_epoch
 from kattn_cli.training.distributed import World, join
 
 
@@ -82,7 +83,7 @@ def _train_all(plan: Sequence[Job], jobs: int, world: World) -> Iterator[Run]:
     with progress_bar("run") as bar:
         overall = bar.add_task(f"{jobs} at a time", total=len(plan), count=f"0/{len(plan)}", note="")
         for number, run in enumerate(in_parallel(_train_quietly, [(job,) for job in plan], jobs), 1):
-            console.print(f"{run.folder}: {run.manifest['train_seconds']:.0f} s, {run.best}")
+            console.print(f"{run.folder}: {run.manifest['train_seconds']:.0f} s, {best_epoch(run)}")
             bar.update(overall, completed=number, count=f"{number}/{len(plan)}")
             yield run
 

@@ -1,7 +1,6 @@
 """Images with a class for every pixel."""
 
 from kattn_cli.data.segmentation.data import SegmentationData, SegmentationDataSet
-from kattn_cli.data.segmentation.load import load_segmentation
 from kattn_cli.data.segmentation.pairs import IGNORED
 from kattn_cli.data.segmentation.split import MaskSplit
 
@@ -10,5 +9,4 @@ __all__ = [
     "MaskSplit",
     "SegmentationData",
     "SegmentationDataSet",
-    "load_segmentation",
 ]

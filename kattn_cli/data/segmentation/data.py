@@ -51,6 +51,7 @@ class SegmentationData:
 class SegmentationDataSet(DataSet):
     """A data set of images, each with a class for every pixel."""
 
+    reads = "images with masks"
     section = SegmentationSection
 
     @abstractmethod

@@ -1,6 +1,6 @@
 """Trajectories: what a policy saw, did and got, from which another is learnt without acting."""
 
-from kattn_cli.data.trajectories.trajectory_set import TrajectoryFacts, TrajectorySet, load_trajectories
+from kattn_cli.data.trajectories.trajectory_set import TrajectoryFacts, TrajectorySet
 from kattn_cli.data.trajectories.windows import TrajectoryData, TrajectorySplit, Windows
 
 __all__ = [
@@ -9,5 +9,4 @@ __all__ = [
     "TrajectorySet",
     "TrajectorySplit",
     "Windows",
-    "load_trajectories",
 ]

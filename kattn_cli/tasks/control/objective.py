@@ -14,8 +14,9 @@ from torch import Tensor
 
 from kattn_cli.errors import DataError
 from kattn_cli.models import AttentionModel, auxiliary_loss
+from kattn_cli.tables.measures import LOSS
 from kattn_cli.training.evaluate import Batched
-from kattn_cli.training.objective import LOSS, Objective
+from kattn_cli.training.objective import Objective
 
 EVAL_WINDOWS = 256
 
@@ -42,10 +43,10 @@ class ToldActions:
     measures: dict[str, float] = field(default_factory=dict)
 
 
-class Control(Objective):
+class ActionError(Objective):
     """Actions ``(B, K, A)`` against those that were taken; padding counts nowhere."""
 
-    chosen_by = LOSS
+    measure = LOSS
     kept = 0
 
     def loss(self, outputs: Tensor, targets: Actions, label_smoothing: float) -> Tensor:

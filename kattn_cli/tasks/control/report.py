@@ -10,15 +10,16 @@ from kattn_cli.console import console, print_wide
 from kattn_cli.errors import stoppable
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.statistics import mean_interval
-from kattn_cli.tasks.control.rollouts import Measured, Settings, measure_rollouts
+from kattn_cli.tasks.control.rollouts import Measured, measure_rollouts
+from kattn_cli.tasks.task import Asked
 
 COLUMNS = ("target_return", "return", "normalised_score", "length")
 
 
-def measure_and_print(runs: Sequence[Run], settings: Settings) -> None:
+def measure_and_print(runs: Sequence[Run], asked: Asked) -> None:
     """Run the episodes of each run, and print what came out; Ctrl-C says how to go on."""
     with stoppable("the episodes run so far are in each run's rollouts.csv; the same command goes on from there"):
-        print_rollouts(measure_rollouts(runs, settings))
+        print_rollouts(measure_rollouts(runs, asked))
 
 
 def print_rollouts(measured: Sequence[Measured]) -> None:

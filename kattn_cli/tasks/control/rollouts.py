@@ -9,43 +9,28 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-import torch
 from rich.progress import Progress, TaskID
 
 from kattn_cli.console import console, progress_bar
-from kattn_cli.data import TrajectoryData
+from kattn_cli.data.trajectories import TrajectoryData
 from kattn_cli.device import device_name
 from kattn_cli.environments.make import make_environments
 from kattn_cli.environments.names import normalised_score, target_returns
 from kattn_cli.errors import RunError
-from kattn_cli.experiment.loading import OpenRun, open_run, reads
 from kattn_cli.runs.csv_rows import append_rows, read_rows, replace_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.rollouts import ROLLOUTS_CSV
 from kattn_cli.tasks.control.episodes import Job, Outcome, rollouts
+from kattn_cli.tasks.task import Asked
 from kattn_cli.training.checkpoint import fingerprint, weights_path
+from kattn_cli.training.opened import OpenRun, reads
 
 KEY = ("environment", "target_return", "episode", "seed", "checkpoint", "weights")
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What all runs share.
-
-    ``target_returns``: by default Decision Transformer's of the environment, or else the best return of the data.
-    ``at_once``: environments side by side; ``workers``: each in a process of its own; ``again``: run anew what was run
-    before.
-    """
-
-    device: torch.device
-    checkpoint: str = "best"
-    target_returns: Sequence[float] = ()
-    episodes: int = 10
-    seed: int = 0
-    at_once: int = 20
-    workers: bool = False
-    again: bool = False
+AT_ONCE = 20
+"""Environments side by side."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +41,7 @@ class Measured:
     rows: Sequence[Mapping[str, Any]]
 
 
-def measure_rollouts(runs: Sequence[Run], settings: Settings) -> list[Measured]:
+def measure_rollouts(runs: Sequence[Run], asked: Asked) -> list[Measured]:
     """Run the episodes of each run; rows go to each run's ``rollouts.csv`` as episodes end.
 
     What was run before with the same weights, targets and seed is taken from there.
@@ -68,8 +53,8 @@ def measure_rollouts(runs: Sequence[Run], settings: Settings) -> list[Measured]:
     done = []
     with progress_bar("episode") as bar:
         for run in runs:
-            record = provenance(device_name(settings.device))
-            subject = _Subject(run, settings)
+            record = provenance(device_name(asked.device))
+            subject = _Subject(run, asked)
             fresh = subject.missing()
             if fresh:
                 try:
@@ -83,15 +68,15 @@ def measure_rollouts(runs: Sequence[Run], settings: Settings) -> list[Measured]:
 class _Subject:
     """A Decision Transformer and its environment, under measurement."""
 
-    def __init__(self, run: Run, settings: Settings) -> None:
-        self.run, self.settings = run, settings
-        self.opened: OpenRun = open_run(run, settings.device, settings.checkpoint)
+    def __init__(self, run: Run, asked: Asked) -> None:
+        self.run, self.asked = run, asked
+        self.opened: OpenRun = asked.opener.open(run)
         data = self.opened.data
         if not isinstance(data, TrajectoryData):
             raise RunError(f"{run.folder}: {reads(data)}; rollouts and --target-return are for runs on trajectories")
         self.data = data
-        targets = settings.target_returns or target_returns(data.environment) or (data.best_return,)
-        self.jobs = [Job(*one) for one in product(dict.fromkeys(map(float, targets)), range(settings.episodes))]
+        targets = asked.target_return or target_returns(data.environment) or (data.best_return,)
+        self.jobs = [Job(*one) for one in product(dict.fromkeys(map(float, targets)), range(asked.episodes))]
         self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
         self.path = run.folder / ROLLOUTS_CSV
 
@@ -101,7 +86,7 @@ class _Subject:
             "environment": self.data.environment,
             "target_return": job.target_return,
             "episode": job.episode,
-            "seed": self.settings.seed,
+            "seed": self.asked.seed,
             "checkpoint": self.opened.checkpoint,
             "weights": self.weights,
         }
@@ -113,7 +98,7 @@ class _Subject:
 
     def missing(self) -> list[Job]:
         """The episodes that are left to run."""
-        if self.settings.again:
+        if self.asked.again:
             return self.jobs
         known = {tuple(row[column] for column in KEY) for row in self.rows()}
         return [job for job in self.jobs if self._key(job) not in known]
@@ -121,8 +106,8 @@ class _Subject:
     def measure(self, jobs: Sequence[Job], bar: Progress) -> None:
         """Run these episodes, in float64; see :func:`~kattn_cli.tasks.control.episodes.rollouts`."""
         task = bar.add_task(f"{self.run.label}/{self.run.seed}", total=len(jobs), count=f"0/{len(jobs)}", note="")
-        count = min(self.settings.at_once, len(jobs))
-        with closing(make_environments(self.data.environment, count, workers=self.settings.workers)) as environments:
+        count = min(AT_ONCE, len(jobs))
+        with closing(make_environments(self.data.environment, count, workers=self.asked.workers)) as environments:
             self._require_same_sizes(environments)
             speed = _Speed(bar, task)
             for number, outcome in enumerate(self._outcomes(environments, jobs, speed), 1):
@@ -138,7 +123,7 @@ class _Subject:
 
     def _outcomes(self, environments: Any, jobs: Sequence[Job], speed: _Speed) -> Iterator[Outcome]:
         model: Any = self.opened.model.double()
-        context, seed = self.data.context, self.settings.seed
+        context, seed = self.data.context, self.asked.seed
         return rollouts(model, environments, jobs, context=context, seed=seed, on_step=speed)
 
     def _write(self, outcome: Outcome) -> None:
@@ -150,7 +135,7 @@ class _Subject:
             "length": outcome.length,
             "seconds": round(outcome.seconds, 3),
         }
-        if self.settings.again:
+        if self.asked.again:
             replace_rows(self.path, [row], KEY)
         else:
             append_rows(self.path, [row])

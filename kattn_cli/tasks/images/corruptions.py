@@ -18,6 +18,7 @@ from kattn_cli.errors import DataError, KattnError, did_you_mean
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tasks.images.evaluation import EVAL_CSV, Evaluated, Step, Subject
+from kattn_cli.tasks.task import Asked
 from kattn_cli.training.corrupted import CORRUPTED_BATCH, CorruptedSplit, Making
 from kattn_cli.training.evaluate import evaluate
 
@@ -40,6 +41,18 @@ class Corruptions:
     parameters: ParameterSet | None = None
     textures: Sequence[Tensor] | None = None
     again: Collection[Path] = field(default=())
+
+    @classmethod
+    def of(cls, asked: Asked, runs: Sequence[Run]) -> Corruptions:
+        """Return what ``kattn eval`` was asked for, to be measured of ``runs``."""
+        return cls(
+            names=corruption_names(asked.corruption),
+            severities=severities(asked.severity),
+            seed=asked.seed,
+            parameters=asked.parameters,
+            textures=frost_textures(asked.frost),
+            again=asked.anew(runs),
+        )
 
     def making(self, image_size: int) -> Making:
         """How images of this size are corrupted."""

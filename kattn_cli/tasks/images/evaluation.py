@@ -7,45 +7,35 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-import torch
 from rich.progress import Progress
 
 from kattn_cli.console import progress_bar
-from kattn_cli.data import ImageData, LoadedData, SplitName, TrajectoryData
+from kattn_cli.data.images import ImageData
+from kattn_cli.data.loaded import LoadedData
 from kattn_cli.device import device_name
-from kattn_cli.experiment.experts import note_evaluation
-from kattn_cli.experiment.loading import OpenImageRun, OpenRun, as_image_run, open_run
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.runs.csv_rows import replace_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.statistics import wilson_interval
+from kattn_cli.tasks.expert_loads import note_evaluation
+from kattn_cli.tasks.task import Asked
 from kattn_cli.training.checkpoint import fingerprint, weights_path
 from kattn_cli.training.evaluate import Evaluation, Outputs, outputs_on
+from kattn_cli.training.opened import OpenImageRun, OpenRun, as_image_data, as_image_run
 
 EVAL_CSV = "eval.csv"
 CLEAN_KEY = ("split", "severity", "images", "checkpoint")
 """Of the columns that files of an earlier version have, too, so that their clean rows give way."""
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What all runs share; ``limit``: only the first so many images of the split."""
-
-    device: torch.device
-    checkpoint: str = "best"
-    split: SplitName = "test"
-    limit: int | None = None
-
-
 class Subject:
     """A run under evaluation: its model, its images, and what it says of them clean."""
 
-    def __init__(self, run: Run, settings: Settings) -> None:
-        self.opened: OpenRun = open_run(run, settings.device, settings.checkpoint)
-        self.run = run
-        self.settings = settings
-        self.split: Any = self.opened.data.splits[settings.split].first(settings.limit).to(settings.device)
+    def __init__(self, run: Run, asked: Asked) -> None:
+        self.opened: OpenRun = asked.opener.open(run)
+        self.run, self.asked = run, asked
+        self.split: Any = self.opened.data.splits[asked.split].first(asked.limit).to(asked.device)
         self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
 
     def images(self, for_: str) -> OpenImageRun:
@@ -70,18 +60,16 @@ class Subject:
     def split_name(self) -> str:
         """What the split is called in tables: that which the best epoch was chosen by may be the test set."""
         chosen_on = self.opened.data.chosen_on
-        return chosen_on if self.settings.split == "validation" else self.settings.split
+        return chosen_on if self.asked.split == "validation" else self.asked.split
 
     def row(self, measured: Evaluation, classes: int | None = None, **columns: Any) -> dict[str, Any]:
         """One row of ``eval.csv``; ``classes``: among how many classes the model had to choose, by default all."""
-        data = self.opened.data
-        assert not isinstance(data, TrajectoryData)
         low, high = wilson_interval(measured.top1 / 100 * measured.images, measured.images)
         where = {"split": self.split_name, "corruption": "", "severity": 0, "parameters": "", "seed": ""}
         return {
             **where,
             "images": measured.images,
-            "classes": classes or data.classes,
+            "classes": classes or self.opened.data.classes,
             "top1": measured.top1,
             "top1_low": 100 * low,
             "top1_high": 100 * high,
@@ -126,18 +114,17 @@ class Evaluated:
     @property
     def image_data(self) -> ImageData:
         """Of a run that classifies images."""
-        assert isinstance(self.data, ImageData)
-        return self.data
+        return as_image_data(self.data, str(self.run.folder), "an error under corruption")
 
 
-def evaluate_runs(runs: Sequence[Run], settings: Settings, parts: Sequence[Part] = ()) -> list[Evaluated]:
+def evaluate_runs(runs: Sequence[Run], asked: Asked, parts: Sequence[Part] = ()) -> list[Evaluated]:
     """Evaluate each run; rows go to each run's ``eval.csv`` as they are measured."""
     done = []
     with progress_bar("row" if parts else "run") as bar:
         task = None if parts else bar.add_task("eval", total=len(runs), count="", note="")
         for number, run in enumerate(runs, 1):
-            record = provenance(device_name(settings.device))
-            subject = Subject(run, settings)
+            record = provenance(device_name(asked.device))
+            subject = Subject(run, asked)
             try:
                 subject.write(subject.clean_row, CLEAN_KEY)
                 experts = note_evaluation(run, subject.opened.model, subject.split_name, subject.opened.checkpoint)

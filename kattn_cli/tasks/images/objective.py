@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.data.images import ImageData, MemorySplit
 from kattn_cli.models import AttentionModel
+from kattn_cli.recipe.train import Train
+from kattn_cli.tables.measures import TOP1
+from kattn_cli.training.augment.batches import Mix, after_decoding, in_memory
+from kattn_cli.training.augment.transforms import train_transform
 from kattn_cli.training.evaluate import Batched, Evaluation, evaluate, topk_correct
+from kattn_cli.training.feed import Feed, FileFeed, MemoryFeed
 from kattn_cli.training.objective import Objective
+from kattn_cli.training.plan import Plan
 
 
 class Classification(Objective):
@@ -19,7 +27,7 @@ class Classification(Objective):
     Of mixed images the class with the greatest share counts as right.
     """
 
-    chosen_by = "top1"
+    measure = TOP1
     kept = 2
 
     def loss(self, outputs: Tensor, targets: Tensor, label_smoothing: float) -> Tensor:
@@ -47,6 +55,25 @@ class Classification(Objective):
     ) -> Evaluation:
         """See :func:`~kattn_cli.training.evaluate.evaluate`."""
         return evaluate(model, split, gather=gather)
+
+
+class ImageClassification(Classification):
+    """One of several classes for each image, which is augmented and mixed as the recipe says."""
+
+    def __init__(self, data: ImageData) -> None:
+        self.data = data
+
+    def feed(self, split: Any, plan: Plan, settings: Train, device: torch.device) -> Feed:
+        """Return images from memory, augmented whole on the device; or from files, image by image."""
+        data = self.data
+        if isinstance(split, MemorySplit):
+            return MemoryFeed(split, device, in_memory(settings, data.mean, data.std))
+        transform = train_transform(settings, data.image_size, data.channels, data.mean)
+        return FileFeed(split, plan, after_decoding(settings, data.mean, data.std), transform)
+
+    def mix(self, settings: Train) -> Mix | None:
+        """See :class:`Objective`."""
+        return Mix(settings, self.data.classes) if settings.mixup or settings.cutmix else None
 
 
 def _hard(targets: Tensor) -> Tensor:

@@ -11,7 +11,6 @@ from typing import Any
 
 import pandas as pd
 
-from kattn_cli.commands.named_paths import named_paths
 from kattn_cli.console import console
 from kattn_cli.data.images import SPLITS
 from kattn_cli.data.reading.class_folders import ClassFolders, class_names, read_class_folders
@@ -20,6 +19,7 @@ from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.statistics import aupr
 from kattn_cli.tasks.images.evaluation import EVAL_CSV, Evaluated, Step, Subject
+from kattn_cli.tasks.task import named_paths
 from kattn_cli.training.evaluate import outputs_on
 
 KEY = ("split", "corruption", "severity", "checkpoint")
@@ -74,7 +74,7 @@ class OtherFolder:
 
     def _measure(self, subject: Subject, folders: ClassFolders) -> str:
         opened = subject.images("--ood")
-        split = folders.split(opened.section, opened.data).to(subject.settings.device)
+        split = folders.split(opened.section, opened.data).to(subject.asked.device)
         outputs, clean, classes = outputs_on(subject.opened.model, split), subject.clean, folders.classes
         if folders.known:
             outputs, clean = outputs.among(classes), clean.among(classes)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from kattn_cli.data import ImageData
 from kattn_cli.data.corruptions import ParameterSet, parameters_for
+from kattn_cli.data.images import ImageData
 from kattn_cli.data.reading.class_folders import class_names
 from kattn_cli.errors import RunError
-from kattn_cli.experiment import recipes
-from kattn_cli.experiment.loading import identity, image_data_of
 from kattn_cli.recipe.data import ImageSection
 from kattn_cli.recipe.schema import Recipe
-from kattn_cli.runs.run import RECIPE, Run, find_runs
+from kattn_cli.runs.run import Run, find_runs
+from kattn_cli.tasks.task import Asked, Opener
+from kattn_cli.training.opened import as_image_data, identity
 
 ALEXNET = "alexnet"
 IMAGENET_CLASSES = 1000
@@ -33,39 +32,35 @@ class Reference:
     runs: Sequence[Run] = ()
 
 
-def find_reference(
-    asked: str | None, runs: Sequence[Run], results: Path, parameters: ParameterSet | None = None
-) -> Reference | None:
-    """The reference asked for: ``alexnet``, or a run by name or folder.
+def find_reference(asked: Asked, runs: Sequence[Run]) -> Reference | None:
+    """The reference asked for: ``alexnet``, or a run by name or folder; None for no particular one.
 
     Args:
-        asked: None for no particular one.
+        asked: which reference, where runs are looked for by name, and the parameters of the corruptions.
         runs: those to be compared with it.
-        results: where runs are looked for by name.
-        parameters: those of the corruptions, by default what goes with the size of the images.
 
     Raises:
         RunError: if there is no such run, its recipes are several, or its test images are others than those of
             ``runs``; if AlexNet's errors cannot stand beside those of ``runs``.
     """
-    if asked is None:
+    name = asked.reference
+    if name is None:
         return None
-    if asked == ALEXNET:
+    if name == ALEXNET:
         for run in runs:
-            recipe = recipes.load(run.folder / RECIPE, weights=False)
-            if why_not := _unlike_alexnet(recipe, image_data_of(recipe, "--reference"), parameters):
+            if why_not := _unlike_alexnet(*_recipe_and_images(run, asked.opener), asked.parameters):
                 raise RunError(f"--reference {ALEXNET}: does not go with {run.folder}: {why_not}")
         return Reference(ALEXNET)
-    found = find_runs(results, [asked])
+    found = find_runs(asked.results, [name])
     if len(labels := {run.label for run in found}) > 1:
-        raise RunError(f"--reference {asked}: means runs of several recipes, {', '.join(sorted(labels))}; name one")
-    base = _test_images(found[0])
+        raise RunError(f"--reference {name}: means runs of several recipes, {', '.join(sorted(labels))}; name one")
+    base = _test_images(found[0], asked.opener)
     for run in runs:
-        ours = _test_images(run)
+        ours = _test_images(run, asked.opener)
         if different := [key for key in {**base, **ours} if base.get(key) != ours.get(key)]:
             key = different[0]
             raise RunError(
-                f"--reference {asked}: has other test images than {run.folder}: "
+                f"--reference {name}: has other test images than {run.folder}: "
                 f"its data.{key} is {base.get(key)}, not {ours.get(key)}"
             )
     seeds = ", ".join(str(run.seed) for run in found)
@@ -77,10 +72,14 @@ def usual_reference(recipe: Recipe, data: ImageData, parameters: ParameterSet | 
     return None if _unlike_alexnet(recipe, data, parameters) else Reference(ALEXNET)
 
 
-def _test_images(run: Run) -> dict[str, Any]:
+def _recipe_and_images(run: Run, opener: Opener) -> tuple[Recipe, ImageData]:
+    recipe, data = opener.read(run)
+    return recipe, as_image_data(data, str(run.folder), "--reference")
+
+
+def _test_images(run: Run, opener: Opener) -> dict[str, Any]:
     """What makes test images what they are."""
-    recipe = recipes.load(run.folder / RECIPE, weights=False)
-    loaded = image_data_of(recipe, "--reference")
+    recipe, loaded = _recipe_and_images(run, opener)
     section = {key: value for key, value in identity(recipe)["data"].items() if key not in _OTHERWISE_TRAINED}
     return {**section, "image_size": loaded.image_size, "channels": loaded.channels}
 

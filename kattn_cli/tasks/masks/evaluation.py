@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from kattn_cli.console import progress_bar
-from kattn_cli.data import SegmentationData
+from kattn_cli.data.corruptions import CORRUPTIONS, corrupt
+from kattn_cli.data.segmentation import MaskSplit, SegmentationData
+from kattn_cli.data.segmentation.split import Wholes
 from kattn_cli.device import device_name
 from kattn_cli.runs.csv_rows import replace_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tasks.images.corruptions import Corruptions
-from kattn_cli.tasks.images.evaluation import Settings, Subject
-from kattn_cli.tasks.masks.corrupted import CorruptedMasks
+from kattn_cli.tasks.images.evaluation import Subject
 from kattn_cli.tasks.masks.evaluate import BatchedMasks, Segmented, evaluate_masks
 from kattn_cli.tasks.masks.overlaps import class_accuracies, class_ious
+from kattn_cli.tasks.task import Asked
+from kattn_cli.training.corrupted import Making
+from kattn_cli.training.seed import Stream, generator
 
 SEGMENTATION_CSV = "segmentation.csv"
 CLASSES_CSV = "segmentation_classes.csv"
@@ -25,9 +33,11 @@ KEY = ("split", "corruption", "severity", "parameters", "seed", "images", "check
 CLASS_KEY = (*KEY, "class")
 Row = dict[str, Any]
 Step = Callable[[], Row]
+CORRUPTED_AT_ONCE = 64
+"""Images for which numbers are drawn at once; the same for every run and machine, as what is drawn depends on it."""
 
 
-def evaluate_segmenters(runs: Sequence[Run], settings: Settings, corruptions: Corruptions | None = None) -> None:
+def evaluate_segmenters(runs: Sequence[Run], asked: Asked, corruptions: Corruptions | None = None) -> None:
     """Evaluate each run; rows go to its ``segmentation.csv`` as they are measured, those of classes beside it.
 
     What was measured before of the same weights is left out, but for runs of ``corruptions.again``; the clean images
@@ -35,8 +45,8 @@ def evaluate_segmenters(runs: Sequence[Run], settings: Settings, corruptions: Co
     """
     with progress_bar("row") as bar:
         for run in runs:
-            record = provenance(device_name(settings.device))
-            subject = SegmentedRun(run, settings)
+            record = provenance(device_name(asked.device))
+            subject = SegmentedRun(run, asked)
             task = bar.add_task(f"{run.label}/{run.seed}", total=None, count="clean", note="")
             try:
                 clean = subject.measure(subject.split, {})
@@ -103,3 +113,38 @@ def _told(row: Row) -> str:
 
 def _known(value: float) -> float | str:
     return "" if math.isnan(value) else value
+
+
+@dataclass(frozen=True)
+class CorruptedMasks:
+    """``split`` under the corruption ``name`` of ``severity``; images are corrupted once they have the size seen.
+
+    What is drawn is a function of the seed, the type, the severity, and the images' place in the split.
+    """
+
+    split: MaskSplit
+    name: str
+    severity: int
+    making: Making
+
+    def batches(self, size: int) -> Iterator[Wholes]:
+        """See :class:`~kattn_cli.data.segmentation.split.MaskSplit`."""
+        place = CORRUPTIONS[self.name].seed_position(self.severity)
+        for number, (images, masks) in enumerate(self.split.batches(CORRUPTED_AT_ONCE)):
+            draws = generator(self.making.seed, Stream.CORRUPTION, (place << 32) + number)
+            changed = self._corrupted(images, draws)
+            for start in range(0, len(images), size):
+                yield changed[start : start + size], masks[start : start + size]
+
+    def _corrupted(self, images: list[Tensor], draws: torch.Generator) -> list[Tensor]:
+        """Images of one size together."""
+        making, changed = self.making, list(images)
+        by_size: dict[torch.Size, list[int]] = {}
+        for index, image in enumerate(images):
+            by_size.setdefault(image.shape, []).append(index)
+        for indices in by_size.values():
+            batch = torch.stack([images[index] for index in indices])
+            done = corrupt(batch, self.name, self.severity, draws, making.parameters, making.textures)
+            for index, image in zip(indices, done, strict=True):
+                changed[index] = image
+        return changed

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.data.segmentation import IGNORED
+from kattn_cli.data.segmentation.split import MaskSplit
+from kattn_cli.data.segmentation.views import RandomView
 from kattn_cli.models import AttentionModel
+from kattn_cli.recipe.train import Train
+from kattn_cli.tables.measures import MEAN_IOU
 from kattn_cli.tasks.masks.evaluate import BatchedMasks, Segmented, evaluate_masks
 from kattn_cli.tasks.masks.overlaps import PARTS, overlaps, segmentation_measures
+from kattn_cli.training.feed import Feed, FileFeed, as_it_is
 from kattn_cli.training.objective import Objective
+from kattn_cli.training.plan import Plan
 
 
 class Segmentation(Objective):
@@ -23,7 +30,7 @@ class Segmentation(Objective):
         stride: at most ``window``.
     """
 
-    chosen_by = "mean_iou"
+    measure = MEAN_IOU
 
     def __init__(self, classes: int, window: int, stride: int) -> None:
         self.classes, self.window, self.stride = classes, window, stride
@@ -47,6 +54,10 @@ class Segmentation(Objective):
     def measures(self, sums: Sequence[float], told: float) -> dict[str, float]:
         """``pixel_accuracy``, ``mean_accuracy`` and ``mean_iou``, in per cent; in training of the crops."""
         return segmentation_measures(sums)
+
+    def feed(self, split: MaskSplit, plan: Plan, settings: Train, device: torch.device) -> Feed:
+        """Return images with their masks from files, scaled, cropped and flipped one by one."""
+        return FileFeed(split, plan, as_it_is, RandomView(split.image_size, settings.flip))
 
     def evaluate(
         self, model: AttentionModel, split: BatchedMasks, gather: Callable[[Tensor], Tensor] | None = None

@@ -10,17 +10,15 @@ import pandas as pd
 import torch
 
 from kattn_cli.console import console, print_wide
-from kattn_cli.data import SegmentationData
 from kattn_cli.errors import stoppable
-from kattn_cli.experiment.loading import open_run
 from kattn_cli.figures.segmentation import Told, draw_sheet
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.frames import frame
 from kattn_cli.tables.segmentation import segmentation_frame, segmentation_summary
 from kattn_cli.tables.statistics import mean_interval
 from kattn_cli.tasks.images.corruptions import Corruptions
-from kattn_cli.tasks.images.evaluation import Settings
 from kattn_cli.tasks.masks.evaluation import SEGMENTATION_CSV, evaluate_segmenters
+from kattn_cli.tasks.task import Asked
 
 SHOWN = 8
 """Images on a sheet."""
@@ -32,18 +30,16 @@ COLUMNS = {
 }
 
 
-def evaluate_and_print(
-    runs: Sequence[Run], settings: Settings, corruptions: Corruptions | None, save_images: bool = False
-) -> None:
+def evaluate_and_print(runs: Sequence[Run], asked: Asked, corruptions: Corruptions | None) -> None:
     """Measure each run, draw a sheet of each where that is asked for, and print their table."""
     with stoppable(
         f"what was measured so far is in each run's {SEGMENTATION_CSV}; the same command goes on from there"
     ):
-        evaluate_segmenters(runs, settings, corruptions)
-    if save_images:
+        evaluate_segmenters(runs, asked, corruptions)
+    if asked.save_images:
         for run in runs:
-            draw_run(run, settings)
-    if settings.split == "test":
+            draw_run(run, asked)
+    if asked.split == "test":
         found = segmentation_summary(segmentation_frame(frame(runs, SEGMENTATION_CSV)))
         print_segmentation(found)
         if corruptions and not found["types"].any():
@@ -54,12 +50,11 @@ def evaluate_and_print(
 
 
 @torch.no_grad()
-def draw_run(run: Run, settings: Settings) -> None:
+def draw_run(run: Run, asked: Asked) -> None:
     """Draw ``figures/segmentation.png`` and ``.pdf`` of a run, images from all over the split; its path is printed."""
-    opened = open_run(run, settings.device, settings.checkpoint)
+    opened = asked.opener.open(run)
     data = opened.data
-    assert isinstance(data, SegmentationData)
-    split = data.splits[settings.split].to(settings.device)
+    split = data.splits[asked.split].to(asked.device)
     chosen = torch.arange(min(SHOWN, len(split))) * len(split) // min(SHOWN, len(split))
     images, masks = split.take(chosen)
     told = opened.model(images).argmax(1)
@@ -67,7 +62,7 @@ def draw_run(run: Run, settings: Settings) -> None:
         Told(image.permute(1, 2, 0).cpu().numpy(), mask.cpu().numpy(), one.cpu().numpy())
         for image, mask, one in zip(images, masks, told, strict=True)
     ]
-    caption = f"{data.name}, {settings.split} split, the central {data.image_size} × {data.image_size} pixels"
+    caption = f"{data.name}, {asked.split} split, the central {data.image_size} × {data.image_size} pixels"
     console.print(draw_sheet(pictures, data.class_names, run.folder / "figures", caption))
 
 

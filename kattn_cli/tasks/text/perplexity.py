@@ -9,41 +9,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from kattn_cli.console import console, progress_bar
-from kattn_cli.data import SplitName, TextData, data_set
+from kattn_cli.data import data_set
 from kattn_cli.data.corpora import EncodedText, TextCorpus, encode_source, encode_texts
 from kattn_cli.data.corpora.source import source_at
+from kattn_cli.data.images import SplitName
+from kattn_cli.data.text import TextData
 from kattn_cli.data.word_swap import swap_words_in
 from kattn_cli.device import device_name
 from kattn_cli.errors import DataError, RunError
-from kattn_cli.experiment.experts import note_evaluation
-from kattn_cli.experiment.loading import OpenRun, open_run, reads
 from kattn_cli.runs.csv_rows import read_rows, replace_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.sequence_values import PERPLEXITY_CSV
+from kattn_cli.tasks.expert_loads import note_evaluation
+from kattn_cli.tasks.task import Asked
 from kattn_cli.tasks.text.windows import Surprise, surprise
 from kattn_cli.training.checkpoint import fingerprint, weights_path
+from kattn_cli.training.opened import OpenRun, reads
 
 KEY = ("corpus", "split", "swap_share", "swap_seed", "window", "stride", "asked", "checkpoint", "weights")
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What all runs and texts share.
-
-    ``window`` is the model's context by default, ``stride`` by how many tokens it moves on; ``limit``: only the first
-    so many tokens; ``again``: measure anew what was measured before.
-    """
-
-    device: torch.device
-    checkpoint: str = "best"
-    window: int | None = None
-    stride: int = 1
-    limit: int | None = None
-    again: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +64,7 @@ class Measured:
         return float(value) if value not in ("", None) else float("nan")
 
 
-def measure_perplexity(runs: Sequence[Run], texts: Sequence[Text], settings: Settings) -> list[Measured]:
+def measure_perplexity(runs: Sequence[Run], texts: Sequence[Text], asked: Asked) -> list[Measured]:
     """Measure each run on each text; rows go to each run's ``perplexity.csv`` as they are measured.
 
     What was measured before with the same weights is taken from there.
@@ -91,15 +76,15 @@ def measure_perplexity(runs: Sequence[Run], texts: Sequence[Text], settings: Set
     done = []
     with progress_bar("token") as bar:
         for run in runs:
-            record = provenance(device_name(settings.device))
-            subject = _Subject(run, settings)
+            record = provenance(device_name(asked.device))
+            subject = _Subject(run, asked)
             fresh = False
             try:
                 for text in texts:
                     task = bar.add_task(f"{run.label}/{run.seed} {text.name()}", total=None, count="", note="")
                     row = subject.known(text)
                     if row is None:
-                        total, fresh = subject.asked(text), True
+                        total, fresh = subject.count(text), True
                         bar.update(task, total=total)
                         row = subject.measure(text, partial(_tell, bar, task, total))
                         replace_rows(run.folder / PERPLEXITY_CSV, [row], KEY)
@@ -118,20 +103,20 @@ def _tell(bar: Any, task: Any, total: int, asked: int) -> None:
 class _Subject:
     """A language model and its corpus, under measurement."""
 
-    def __init__(self, run: Run, settings: Settings) -> None:
-        self.opened: OpenRun = open_run(run, settings.device, settings.checkpoint)
+    def __init__(self, run: Run, asked: Asked) -> None:
+        self.opened: OpenRun = asked.opener.open(run)
         if not isinstance(self.opened.data, TextData):
             raise RunError(
                 f"{run.folder}: {reads(self.opened.data)}; perplexity and --word-swap are of language models"
             )
         self.data: TextData = self.opened.data
-        self.settings = settings
+        self.asked = asked
         self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
-        self.window = settings.window or self.data.context
+        self.window = asked.window or self.data.context
         if self.window > self.data.context:
             raise RunError(f"{run.folder}: sees {self.data.context:,} tokens, so --window {self.window:,} is too long")
-        if settings.stride > self.window:
-            raise RunError(f"{run.folder}: --stride {settings.stride:,} is more than the window of {self.window:,}")
+        if asked.stride > self.window:
+            raise RunError(f"{run.folder}: --stride {asked.stride:,} is more than the window of {self.window:,}")
         self._encoded: dict[Text, EncodedText] = {}
 
     def encoded(self, text: Text) -> EncodedText:
@@ -164,10 +149,10 @@ class _Subject:
         assert isinstance(corpus, TextCorpus)
         return corpus.text(text.split)
 
-    def asked(self, text: Text) -> int:
+    def count(self, text: Text) -> int:
         """How many of its tokens are to be predicted."""
         there = len(self.encoded(text).tokens) - 1
-        return min(there, self.settings.limit or there)
+        return min(there, self.asked.limit or there)
 
     def identity(self, text: Text) -> dict[str, Any]:
         """What makes a row another."""
@@ -177,15 +162,15 @@ class _Subject:
             "swap_share": text.swap_share,
             "swap_seed": text.swap_seed if text.swap_share else "",
             "window": self.window,
-            "stride": self.settings.stride,
-            "asked": self.settings.limit or "all",
+            "stride": self.asked.stride,
+            "asked": self.asked.limit or "all",
             "checkpoint": self.opened.checkpoint,
             "weights": self.weights,
         }
 
     def known(self, text: Text) -> dict[str, Any] | None:
         """The row of an earlier measurement; never of another corpus, whose file may be another now."""
-        if self.settings.again or text.path:
+        if self.asked.again or text.path:
             return None
         wanted = {key: str(value) for key, value in self.identity(text).items()}
         rows = read_rows(self.opened.run.folder / PERPLEXITY_CSV)
@@ -193,14 +178,14 @@ class _Subject:
 
     def measure(self, text: Text, progress: Callable[[int], object]) -> dict[str, Any]:
         """The row of one text."""
-        encoded, asked = self.encoded(text), self.asked(text)
+        encoded, asked = self.encoded(text), self.count(text)
         started = time.perf_counter()
         found = surprise(
             self.opened.model,
             encoded.tokens[: asked + 1],
             length=self.window,
-            stride=self.settings.stride,
-            device=self.settings.device,
+            stride=self.asked.stride,
+            device=self.asked.device,
             progress=progress,
         )
         if line := note_evaluation(self.opened.run, self.opened.model, text.name(), self.opened.checkpoint):

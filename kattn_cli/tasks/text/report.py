@@ -10,16 +10,17 @@ from kattn_cli.console import console, print_wide
 from kattn_cli.errors import stoppable
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.statistics import mean_interval
-from kattn_cli.tasks.text.perplexity import Measured, Settings, Text, measure_perplexity
+from kattn_cli.tasks.task import Asked
+from kattn_cli.tasks.text.perplexity import Measured, Text, measure_perplexity
 
 PREDICTED_ELSEWHERE = "more than one token in twenty is unknown to the vocabulary, which makes a text seem easier"
 MUCH_UNKNOWN = 0.05
 
 
-def measure_and_print(runs: Sequence[Run], texts: Sequence[Text], settings: Settings) -> None:
+def measure_and_print(runs: Sequence[Run], texts: Sequence[Text], asked: Asked) -> None:
     """Measure each run on each text, and print what came out; Ctrl-C says how to go on."""
     with stoppable("what was measured so far is in each run's perplexity.csv; the same command goes on from there"):
-        print_perplexity(measure_perplexity(runs, texts, settings))
+        print_perplexity(measure_perplexity(runs, texts, asked))
 
 
 def print_perplexity(measured: Sequence[Measured]) -> None:

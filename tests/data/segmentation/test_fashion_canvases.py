@@ -9,11 +9,11 @@ import pytest
 import torch
 from tiny_data import write_mnist
 
-from kattn_cli.data import load_data
 from kattn_cli.data.segmentation import SegmentationData
 from kattn_cli.data.sets.fashion_canvases import FashionCanvases, Items, canvas
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import SegmentationSection
+from kattn_cli.tasks import load_data
 
 SQUARE = np.zeros((1, 28, 28), dtype=np.uint8)
 SQUARE[:, 4:24, 4:24] = 200

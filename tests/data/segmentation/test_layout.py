@@ -11,11 +11,12 @@ import torch
 from ade_files import annotated, write_ade, write_pair
 from PIL import Image
 
-from kattn_cli.data.segmentation import IGNORED, SegmentationData, load_segmentation
+from kattn_cli.data.segmentation import IGNORED, SegmentationData
 from kattn_cli.data.segmentation.data import SegmentationDataSet
 from kattn_cli.data.sets.ade20k import Ade20k
 from kattn_cli.errors import DataError
 from kattn_cli.recipe.data import SegmentationSection
+from kattn_cli.tasks.masks.task import Masks
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def section(**changes: Any) -> SegmentationSection:
 
 
 def loaded(root: Path, **changes: Any) -> SegmentationData:
-    return load_segmentation(Ade20k(root=str(root)), section(**changes))
+    return Masks().load(Ade20k(root=str(root)), section(**changes))
 
 
 def read_all(data: SegmentationData) -> list[torch.Tensor]:
@@ -85,7 +86,7 @@ def test_a_missing_folder_is_named(root: Path) -> None:
         f"data.root: {root / 'images' / 'images' / 'training'} is not a folder; unpack ADE"
     )
     with pytest.raises(DataError, match=r"^ade20k: root: "):
-        load_segmentation(source, section())
+        Masks().load(source, section())
 
 
 @pytest.mark.parametrize(

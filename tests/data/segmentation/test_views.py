@@ -8,10 +8,11 @@ import torch
 from ade_files import write_ade
 from PIL import Image
 
-from kattn_cli.data.segmentation import IGNORED, load_segmentation
+from kattn_cli.data.segmentation import IGNORED
 from kattn_cli.data.segmentation.views import RandomView, WholeView, scaled_size
 from kattn_cli.data.sets.ade20k import Ade20k
 from kattn_cli.recipe.data import SegmentationSection
+from kattn_cli.tasks.masks.task import Masks
 
 
 def pair(height: int = 32, width: int = 48) -> tuple[Image.Image, Image.Image]:
@@ -84,7 +85,7 @@ def test_scaled_sizes(size: tuple[int, int], scaled: tuple[int, int]) -> None:
 def test_batches_of_crops_are_the_same_whoever_makes_them(tmp_path: object, workers: int) -> None:
     root = write_ade(tmp_path / "ade")  # type: ignore[operator]
     section = SegmentationSection(name="ade20k", image_size=16, workers=workers)
-    split = load_segmentation(Ade20k(root=str(root)), section).splits["train"]
+    split = Masks().load(Ade20k(root=str(root)), section).splits["train"]
     plan = [[(0, 5), (3, 6)], [(4, 7)]]
     (images, masks), (more, _) = split.stream(plan, RandomView(16, 0.5))
     assert (images.shape, masks.shape, more.shape) == ((2, 3, 16, 16), (2, 16, 16), (1, 3, 16, 16))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from kattn_cli.data.sequences import Padded
 from kattn_cli.errors import DataError
 from kattn_cli.models import AttentionModel
-from kattn_cli.tasks.control.objective import Control
+from kattn_cli.tasks.control.objective import ActionError
 
 
 class Says(AttentionModel):
@@ -42,7 +42,7 @@ def batch() -> tuple[Tensor, Padded]:
 
 def test_mean_squared_error_by_hand() -> None:
     """Squares 1, 9 and 4 over three dimensions each and three steps."""
-    objective = Control()
+    objective = ActionError()
     assert objective.loss(*batch(), label_smoothing=0.1).item() == pytest.approx((1 + 9 + 4) / 9)
     assert objective.told(batch()[1]).item() == 3
     assert objective.sums(*batch()).tolist() == []
@@ -51,15 +51,15 @@ def test_mean_squared_error_by_hand() -> None:
 
 def test_without_padding_it_is_torchs() -> None:
     said, taken = torch.randn(4, 5, 2), torch.randn(4, 5, 2)
-    loss = Control().loss(said, Padded(taken), 0.0)
+    loss = ActionError().loss(said, Padded(taken), 0.0)
     torch.testing.assert_close(loss, nn.functional.mse_loss(said, taken))
-    torch.testing.assert_close(Control().loss(said, Padded(taken, torch.ones(4, 5, dtype=torch.bool)), 0.0), loss)
+    torch.testing.assert_close(ActionError().loss(said, Padded(taken, torch.ones(4, 5, dtype=torch.bool)), 0.0), loss)
 
 
 def test_padding_gives_no_gradient() -> None:
     said, taken = batch()
     said = said.nan_to_num(7.0).requires_grad_()
-    Control().loss(said, taken, 0.0).backward()
+    ActionError().loss(said, taken, 0.0).backward()
     assert said.grad is not None
     assert said.grad[1, 1].tolist() == [0, 0, 0]
     assert said.grad[0, 1, 2].item() == pytest.approx(2 * -3 / 9)
@@ -77,7 +77,7 @@ class Batches:
 
 def test_evaluated_over_steps_and_not_over_windows() -> None:
     model = Says().train()
-    found = Control().evaluate(model, Batches())
+    found = ActionError().evaluate(model, Batches())
     assert (found.steps, found.measures) == (3, {})
     assert found.loss == pytest.approx((1 + 9 + 4) / 9)
     assert found.auxiliary_loss == pytest.approx(0.5)
@@ -86,7 +86,7 @@ def test_evaluated_over_steps_and_not_over_windows() -> None:
 
 def test_processes_join_their_windows() -> None:
     """Each has a part: the steps of both count alike."""
-    found = Control().evaluate(Says(), Batches(), gather=lambda rows: torch.cat((rows, rows[:1])))
+    found = ActionError().evaluate(Says(), Batches(), gather=lambda rows: torch.cat((rows, rows[:1])))
     assert (found.steps, found.loss) == (5, pytest.approx((1 + 9 + 4 + 1 + 9) / 15))
 
 
@@ -96,4 +96,4 @@ def test_nothing_to_evaluate() -> None:
             return iter(())
 
     with pytest.raises(DataError, match="there is no window of a trajectory to evaluate"):
-        Control().evaluate(Says(), Nothing())
+        ActionError().evaluate(Says(), Nothing())

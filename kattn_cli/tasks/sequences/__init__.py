@@ -1,0 +1,1 @@
+"""Series and sequences of tokens that are classified."""
