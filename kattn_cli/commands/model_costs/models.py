@@ -60,7 +60,8 @@ class RecipeModel:
     def training_step(self, model: Any, batch: int, precision: str) -> TrainingStep:
         """A step of the recipe's training on one synthetic batch, ready to be repeated."""
         fixed = SyntheticSplit(self.sample(batch, model.device), self.data.targets(batch, model.device), batch)
-        data: Any = replace(self.data, splits={"train": fixed, "validation": fixed})  # type: ignore[arg-type]
+        outlined: Any = self.data
+        data = replace(outlined, splits={"train": fixed, "validation": fixed})
         changes = {"batch_size": batch, "accumulate": 1, "precision": precision}
         return TrainingStep(model, data, self.recipe.train.model_copy(update=changes), self.recipe.seed)
 
