@@ -173,17 +173,17 @@ def _decoding(stem: str, costs: pd.DataFrame) -> list[Block]:
 
 
 def _benchmark(stem: str, found: pd.DataFrame) -> list[Block]:
-    told = found.fillna({"says": "", "holds": ""})
+    figures = found.fillna({"says": "", "holds": ""})
     shown = pd.DataFrame(
         {
-            "figure of": [f"{one.item}: {one.says}" for one in told.itertuples()],
-            "figure": told["value"].map(short),
-            "95 % interval": _interval(told, "", "low", "high"),
+            "figure of": [f"{one.item}: {one.says}" for one in figures.itertuples()],
+            "figure": figures["value"].map(short),
+            "95 % interval": _interval(figures, "", "low", "high"),
             "bound": [
                 "" if pd.isna(one.bound) else f"{SIGNS.get(str(one.relation), '')} {one.bound:.3g}"
-                for one in told.itertuples()
+                for one in figures.itertuples()
             ],
-            "holds": told["holds"].astype(str),
+            "holds": figures["holds"].astype(str),
         }
     )
     caption = "The benchmark of our operators: figures of one machine, beside the bounds that they are to keep."
@@ -225,11 +225,11 @@ def _table(name: str, caption: str, shown: pd.DataFrame, names: int, words: Sequ
 
 def _interval(table: pd.DataFrame, middle: str, low: str, high: str) -> list[str]:
     """``1.2 [1.1, 1.4]``, or its ends alone without a ``middle``."""
-    told = []
+    cells = []
     for _, row in table.iterrows():
         ends = "" if pd.isna(row[low]) or row[low] == row[high] else f"[{short(row[low])}, {short(row[high])}]"
-        told.append(f"{short(row[middle]) if middle else ''} {ends}".strip())
-    return told
+        cells.append(f"{short(row[middle]) if middle else ''} {ends}".strip())
+    return cells
 
 
 def _version(model: str, version: str) -> str:

@@ -104,8 +104,8 @@ def groups_of(runs: Sequence[FinishedRun]) -> list[Group]:
         found.setdefault((run.name.rpartition("/")[0], _data(run.recipe)), []).append(run)
     groups: list[Group] = []
     for (folder, data), members in sorted(found.items()):
-        told = [part for part in (folder, "" if data == folder.rpartition("/")[2] else data) if part]
-        name = ": ".join(told) or "runs"
+        parts = [part for part in (folder, "" if data == folder.rpartition("/")[2] else data) if part]
+        name = ": ".join(parts) or "runs"
         groups.append(Group(name, data, unique(slug(name), [group.slug for group in groups]), members))
     return groups
 

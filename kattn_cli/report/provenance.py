@@ -21,24 +21,24 @@ def records(run: Run) -> list[Record]:
     return [manifest, *(one for one in manifest.get("measurements") or [] if isinstance(one, Mapping))]
 
 
-def commits(told: Iterable[Record]) -> list[str]:
+def commits(known: Iterable[Record]) -> list[str]:
     """Short, each once."""
-    return _distinct(str(one["commit"])[:SHORT] for one in told if one.get("commit"))
+    return _distinct(str(one["commit"])[:SHORT] for one in known if one.get("commit"))
 
 
-def machines(told: Iterable[Record]) -> list[str]:
+def machines(known: Iterable[Record]) -> list[str]:
     """``cpu: AMD EPYC, 2 cores``, each once."""
-    return _distinct(_machine(one) for one in told if one.get("machine") or one.get("device"))
+    return _distinct(_machine(one) for one in known if one.get("machine") or one.get("device"))
 
 
 def provenance_part(group: Group) -> Part:
     """A row a label, what is to be noted, and the commands."""
-    told = {label: [one for run in runs for one in records(run)] for label, runs in group.by_label.items()}
-    everything = [one for part in told.values() for one in part]
+    by_label = {label: [one for run in runs for one in records(run)] for label, runs in group.by_label.items()}
+    everything = [one for part in by_label.values() for one in part]
     commands = _distinct(str(one["command"]) for one in everything if one.get("command"))
     shared, differing = _versions(everything)
     rows = []
-    for label, part in told.items():
+    for label, part in by_label.items():
         runs = group.by_label[label]
         rows.append(
             [
@@ -56,11 +56,11 @@ def provenance_part(group: Group) -> Part:
     columns += ["device and machine", "from … to (UTC)", "commands"]
     caption = f"{group.name}, provenance of trainings and measurements; commands are numbered below."
     table = Table(f"{group.slug}-provenance", caption, columns, rows, len(columns))
-    return Part("Provenance", [*_flags(group, told), table, *_listed(shared, commands)])
+    return Part("Provenance", [*_flags(group, by_label), table, *_listed(shared, commands)])
 
 
-def _flags(group: Group, told: Mapping[str, Sequence[Record]]) -> Iterator[Block]:
-    dirty = [label for label, part in told.items() if any(one.get("dirty") for one in part)]
+def _flags(group: Group, by_label: Mapping[str, Sequence[Record]]) -> Iterator[Block]:
+    dirty = [label for label, part in by_label.items() if any(one.get("dirty") for one in part)]
     if dirty:
         yield f"**Dirty:** changes that were not committed are in what ran for {escaped(listed(dirty, 8))}."
     trained = commits(run.manifest for run in group.runs)
@@ -75,17 +75,17 @@ def _listed(shared: str, commands: Sequence[str]) -> Iterator[Block]:
         yield "\n".join(f"{number}. {code(command)}" for number, command in enumerate(commands, 1))
 
 
-def _versions(told: Sequence[Record]) -> tuple[str, list[str]]:
+def _versions(every: Sequence[Record]) -> tuple[str, list[str]]:
     """Those that all share, as text, and the packages whose versions differ."""
-    known = [one["versions"] for one in told if one.get("versions")]
+    known = [one["versions"] for one in every if one.get("versions")]
     packages = _distinct(package for one in known for package in one)
     differing = [package for package in packages if len({one.get(package) for one in known}) > 1]
     first = known[0] if known else {}
     return ", ".join(f"{one} {first[one]}" for one in packages if one not in differing), differing
 
 
-def _version(told: Sequence[Record], package: str) -> str:
-    numbers = _distinct(str((one.get("versions") or {}).get(package, "–")) for one in told)
+def _version(known: Sequence[Record], package: str) -> str:
+    numbers = _distinct(str((one.get("versions") or {}).get(package, "–")) for one in known)
     return f"{package} {' and '.join(numbers)}"
 
 
@@ -95,8 +95,8 @@ def _machine(one: Record) -> str:
     return f"{one.get('device', 'device unknown')}: {', '.join(part for part in parts if part) or 'machine unknown'}"
 
 
-def _span(told: Sequence[Record]) -> str:
-    moments = sorted(str(one[key]) for one in told for key in ("start", "end") if one.get(key))
+def _span(known: Sequence[Record]) -> str:
+    moments = sorted(str(one[key]) for one in known for key in ("start", "end") if one.get(key))
     if not moments:
         return ""
     first, last = moment(moments[0]), moment(moments[-1])

@@ -45,9 +45,9 @@ def flattened(recipe: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         if key == "attention" and isinstance(value, Mapping):
             yield key, attention(value)
         elif isinstance(value, Mapping) and value:
-            yield from ((f"{key}.{below}", told) for below, told in flattened(value))
+            yield from ((f"{key}.{below}", value_below) for below, value_below in flattened(value))
         else:
-            yield key, _told(value)
+            yield key, _formatted(value)
 
 
 def attention(section: Mapping[str, Any]) -> str:
@@ -57,16 +57,16 @@ def attention(section: Mapping[str, Any]) -> str:
 
 
 def _mechanism(section: Mapping[str, Any]) -> str:
-    options = [f"{key} {_told(value)}" for key, value in section.items() if key not in ("name", "layers")]
-    told = f" ({', '.join(options)})" if options else ""
-    return f"{section.get('name')}{told}"
+    options = [f"{key} {_formatted(value)}" for key, value in section.items() if key not in ("name", "layers")]
+    chosen = f" ({', '.join(options)})" if options else ""
+    return f"{section.get('name')}{chosen}"
 
 
-def _told(value: Any) -> str:
+def _formatted(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None:
         return "none"
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_told(one)}" for key, one in value.items()) or "none"
-    return ", ".join(map(_told, value)) if isinstance(value, list) else str(value)
+        return ", ".join(f"{key} {_formatted(one)}" for key, one in value.items()) or "none"
+    return ", ".join(map(_formatted, value)) if isinstance(value, list) else str(value)

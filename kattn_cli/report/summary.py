@@ -20,18 +20,18 @@ MOST = 4
 
 def introduction(runs: Sequence[Run], groups: Sequence[Group], command: str, left_out: Sequence[str]) -> Iterator[str]:
     """One paragraph of facts, and what was left out."""
-    told = [one for run in runs for one in records(run)]
+    measured = [one for run in runs for one in records(run)]
     if runs:
         mechanisms = {one for group in groups for one in group.mechanisms.values()}
         seeds = sorted({run.seed for run in runs})
         data = list(dict.fromkeys(group.data for group in groups if group.data))
         facts = [f"{counted(len(runs), 'run')} of {counted(len(mechanisms), 'mechanism')}", f"seeds {_seeds(seeds)}"]
         facts += [f"on {listed(map(escaped, data))}"] if data else []
-        ends = sorted(str(one["end"]) for one in told if one.get("end"))
+        ends = sorted(str(one["end"]) for one in measured if one.get("end"))
         newest = f" The newest measurement ended on {moment(ends[-1])} UTC." if ends else ""
-        known = commits(told)
+        known = commits(measured)
         code_of = f"{counted(len(known), 'commit')} ({listed(known, MOST)})" if known else "no known commit"
-        places = escaped(listed(machines(told), MOST)) or "no known machine"
+        places = escaped(listed(machines(measured), MOST)) or "no known machine"
         yield f"{', '.join(facts)}. Code: {code_of}. Machines: {places}.{newest} Made by {code(command)}."
     else:
         yield f"Tables of costs. Made by {code(command)}."
@@ -52,7 +52,7 @@ def came_out(
         tallies: of the claims of each paper, by its name.
     """
     lines = [f"**{escaped(group.name)}:** {_group(found[group.slug], test)}" for group in groups]
-    lines += [f"**Claims of the {escaped(paper)} paper:** {told}" for paper, told in tallies.items()]
+    lines += [f"**Claims of the {escaped(paper)} paper:** {tally}" for paper, tally in tallies.items()]
     return Part("What came out", [bullets(lines)] if lines else [])
 
 
@@ -61,13 +61,13 @@ def _group(found: Sequence[Comparison], test: TestName) -> str:
         return "nothing to compare."
     if why := too_few([one.judged.paired for one in found], test):
         return why
-    told = [one for one in found if one.judged.verdict in (BETTER, WORSE)]
+    apart = [one for one in found if one.judged.verdict in (BETTER, WORSE)]
     counts = Counter(one.judged.verdict for one in found)
     rest = [f"{counts[word]} {word}" for word in (UNDECIDED, TOO_FEW) if counts[word]]
-    if not told:
+    if not apart:
         return f"none of {counted(len(found), 'comparison')} is told apart."
     by_word: dict[tuple[str, str, str], list[Comparison]] = {}
-    for one in told:
+    for one in apart:
         by_word.setdefault((one.judged.verdict, one.against, one.quantity), []).append(one)
     parts = [
         f"{listed(map(_one, these))} {word} than {escaped(against)} in {escaped(quantity)}"
@@ -83,8 +83,8 @@ def _one(one: Comparison) -> str:
 
 
 def _p(p: float) -> str:
-    told = p_value(p)
-    return told if told.startswith("<") else f"= {told}"
+    text = p_value(p)
+    return text if text.startswith("<") else f"= {text}"
 
 
 def _seeds(seeds: Sequence[int]) -> str:

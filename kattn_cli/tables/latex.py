@@ -65,13 +65,13 @@ _ACCENTS = {"\N{COMBINING TILDE}": "tilde", "\N{COMBINING CIRCUMFLEX ACCENT}": "
 
 def escaped(text: str) -> str:
     """Plain text for LaTeX: what means something there, and the signs that pdfLaTeX does not know by themselves."""
-    told: list[str] = []
+    parts: list[str] = []
     for letter in unicodedata.normalize("NFC", text):
-        if letter in _ACCENTS and told:
-            told[-1] = rf"$\{_ACCENTS[letter]}{{{told[-1].strip('$')}}}$"
+        if letter in _ACCENTS and parts:
+            parts[-1] = rf"$\{_ACCENTS[letter]}{{{parts[-1].strip('$')}}}$"
         else:
-            told.append(_SPECIAL.get(letter, letter))
-    return "".join(told)
+            parts.append(_SPECIAL.get(letter, letter))
+    return "".join(parts)
 
 
 def render(table: Table) -> str:
@@ -105,5 +105,5 @@ def _column(words: bool, width: int) -> str:
 
 def _row(cells: Sequence[str], bold: Sequence[bool]) -> str:
     texts = [escaped(cell) for cell in cells]
-    told = [rf"\textbf{{{text}}}" if strong and text else text for text, strong in zip(texts, bold, strict=True)]
-    return " & ".join(told) + r" \\"
+    parts = [rf"\textbf{{{text}}}" if strong and text else text for text, strong in zip(texts, bold, strict=True)]
+    return " & ".join(parts) + r" \\"
