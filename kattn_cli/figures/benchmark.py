@@ -16,7 +16,7 @@ OPPONENTS = {"slow": "#0072B2", "compiled": "#009E73", "fused softmax": "#000000
 
 
 def draw_benchmark(verdicts: pd.DataFrame, folder: Path, name: str) -> Path:
-    """Ratios of time with their intervals, one line each, bounds as upright marks.
+    """Draw ratios of time with their intervals, one line each, with bounds as upright marks.
 
     Raises:
         RunError: if the table has no ratio of time.
@@ -49,7 +49,7 @@ def draw_benchmark(verdicts: pd.DataFrame, folder: Path, name: str) -> Path:
 
 
 def has_ratios(verdicts: pd.DataFrame) -> bool:
-    """Whether there is anything to draw."""
+    """Return whether there is anything to draw."""
     return not _ratios(verdicts).empty
 
 

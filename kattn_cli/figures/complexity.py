@@ -25,7 +25,7 @@ FEW_DECADES = 200.0
 
 
 def draw_complexity(costs: pd.DataFrame, folder: Path, name: str, fit_from: int | None = None) -> list[Path]:
-    """Over N, one figure a setting and pass; over the width, where there are several, at the largest N they share.
+    """Draw a figure for each setting and pass over N; over the width, if there are several, at the largest shared N.
 
     Beside each name stand the exponents of time and memory in N, fitted on sizes from ``fit_from`` on, by default on
     the upper half. ``name.png`` is of training, ``name_inference.png`` of the forward pass; with several settings their
@@ -41,7 +41,7 @@ def draw_complexity(costs: pd.DataFrame, folder: Path, name: str, fit_from: int 
 
 
 def _over_tokens(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Suffix of the file, caption and rows of each figure."""
+    """Yield suffix of the file, caption and rows of each figure."""
     for key, part in table.groupby(SETTING, sort=False):
         setting = dict(zip(SETTING, key, strict=True))
         for what, (suffix, title) in PASSES.items():
@@ -65,7 +65,7 @@ def _over_width(table: pd.DataFrame) -> Iterator[tuple[str, str, pd.DataFrame]]:
 
 
 def _suffix(table: pd.DataFrame, setting: dict[str, Any]) -> str:
-    """What tells a file from those of the table's other settings: ``_dim384_causal``."""
+    """Return what tells a file from those of the table's other settings: ``_dim384_causal``."""
     several = [column for column in varying(table) if column in setting]
     parts = {column: f"_{'' if column == 'dtype' else column}{setting[column]}" for column in several}
     if "causal" in parts:
@@ -102,7 +102,7 @@ def _draw(rows: pd.DataFrame, x: str, folder: Path, name: str, caption: str, fit
 
 
 def _legend_caption(rows: pd.DataFrame) -> str:
-    """What the names in the legend do not say."""
+    """Return what the names in the legend do not say."""
     parts = ["softmax: PyTorch's fused attention"] if (rows["label"] == "softmax").any() else []
     if (rows["version"] == "slow").any():
         parts.append("slow: the equations as they stand, softmax with its N × N matrix")
@@ -111,7 +111,7 @@ def _legend_caption(rows: pd.DataFrame) -> str:
 
 
 def _line(row: pd.Series, palette: Palette) -> dict[str, Any]:
-    """The colour is the mechanism's, the dashes are its version's, the marker its options'."""
+    """Return how a line looks: the mechanism's colour, the version's dashes, a marker for the options."""
     mechanism, _, number = str(row["attention"]).partition("#")
     colour = palette.line(mechanism, str(row["label"]))["color"]
     marker = VARIANT_MARKERS[(int(number or 1) - 1) % len(VARIANT_MARKERS)]
@@ -119,7 +119,7 @@ def _line(row: pd.Series, palette: Palette) -> dict[str, Any]:
 
 
 def _log_log(axes: Axes, sizes: list[int]) -> None:
-    """Log-log axes with the sizes themselves below, and plain numbers beside."""
+    """Make the axes log-log, with the sizes themselves below and plain numbers beside."""
     axes.set_xscale("log", base=2)
     ticks = sizes[:: -(-len(sizes) // TICKS)]
     axes.set_xticks(ticks, [f"{n // 1024}k" if n % 1024 == 0 else str(n) for n in ticks])

@@ -19,7 +19,7 @@ GAP = 12
 
 
 def draw_contact_sheet(pictures: Mapping[str, Sequence[NDArray[np.floating]]], folder: Path, caption: str) -> Path:
-    """A row for each type: the clean picture, then those of severity 1, 2 and so on.
+    """Draw a row for each type: the clean picture, then those of severity 1, 2 and so on.
 
     Args:
         pictures: by type, equally many ``(height, width, channels)`` in [0, 1]; one channel is shown as grey.
@@ -43,7 +43,7 @@ def draw_contact_sheet(pictures: Mapping[str, Sequence[NDArray[np.floating]]], f
 
 
 def tiled(pictures: Sequence[Sequence[NDArray[np.floating]]], gap: int) -> NDArray[np.floating]:
-    """All in one picture ``(height, width, 3)``, with ``gap`` pixels of white between them."""
+    """Return all in one picture ``(height, width, 3)``, with ``gap`` pixels of white between them."""
     height, width = pictures[0][0].shape[:2]
     tall, wide = height + gap, width + gap
     sheet = np.ones((tall * len(pictures) - gap, wide * len(pictures[0]) - gap, 3))

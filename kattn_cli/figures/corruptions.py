@@ -18,7 +18,7 @@ COLUMNS = 4
 
 
 def corruption_frame(evaluated: pd.DataFrame) -> pd.DataFrame:
-    """Of the rows of several runs' ``eval.csv``, those under corruption that belong together, as errors in %.
+    """Return errors in % from the rows of several runs' ``eval.csv`` under corruption that belong together.
 
     Columns ``label``, ``mechanism``, ``run_seed``, ``corruption``, ``severity``, ``error``, ``error_low``,
     ``error_high``, ``images``, ``parameters``, ``seed``. Severity 0, clean, is there for each type; the type
@@ -32,7 +32,7 @@ def corruption_frame(evaluated: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_corruptions(errors: pd.DataFrame, folder: Path) -> Path:
-    """One panel a type, and one of their mean, from :func:`corruption_frame`."""
+    """Draw a panel for each type, and one for their mean, from :func:`corruption_frame`."""
     names = sorted(errors["corruption"].unique(), key=lambda name: name == MEAN)
     columns = min(COLUMNS, len(names))
     rows = -(-len(names) // columns)

@@ -18,7 +18,7 @@ def several_epochs(metrics: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_curves(metrics: pd.DataFrame, folder: Path, name: str = "curves") -> Path:
-    """Training loss, validation loss and accuracy of each label, mean and 95 % interval over seeds.
+    """Draw training loss, validation loss and accuracy of each label, mean and 95 % interval over seeds.
 
     Of segmenters mean IoU in place of accuracy; of what tells actions nothing.
     """

@@ -12,7 +12,7 @@ from kattn_cli.figures.style import Palette, legend_above, panels, save
 
 
 def draw_decoding(costs: pd.DataFrame, folder: Path, name: str) -> Path:
-    """Time a token, with its quartiles, and memory over the context, log-log, a line a mechanism.
+    """Draw time a token, with its quartiles, and memory over the context, log-log, a line for each mechanism.
 
     Raises:
         RunError: if no measurement went well.

@@ -24,7 +24,7 @@ LEAST = 1e-16
 
 
 def draw_kernel_pca(times: pd.DataFrame, folder: Path, name: str) -> Path:
-    """A panel a problem, every round a point in time and accuracy, and one of all ratios."""
+    """Draw a panel for each problem, every round a point in time and accuracy, and one of all ratios."""
     problems = list(times.groupby(PROBLEM, sort=False))
     figure, every = panels(len(problems) + 1)
     for axes, (key, part) in zip(every, problems, strict=False):

@@ -17,7 +17,7 @@ FILLED, HOLLOW = "●", "△"
 
 
 def views(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """What a table can be drawn along: time, if it has several epochs, and layers, if several, with chosen weights.
+    """Return what a table can be drawn along: epochs, if there are several, and layers of the chosen weights.
 
     Time is ``epoch``, or ``moment`` (0 and 1) where every run was looked at twice and seeds differ in when. A table
     of one epoch and one layer is drawn along its single layer.
@@ -37,7 +37,7 @@ def views(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 def mean_lines(
     axes: Axes, table: pd.DataFrame, x: str, column: str, palette: Palette, *, hollow: bool = False, log: bool = False
 ) -> None:
-    """``column`` over ``x``: the mean of each seed's mean, with the 95 % Student-t interval over seeds.
+    """Draw ``column`` over ``x``: the mean of each seed's mean, with the 95 % Student-t interval over seeds.
 
     Rows whose ``column`` is not a number are left out, and where a seed has no others, the line has a gap. Where all
     rows have one ``x``, points with bars stand side by side.
@@ -73,7 +73,7 @@ def mean_lines(
 
 
 def name_x(axes: Axes, x: str) -> None:
-    """The x axis of one of :func:`views`."""
+    """Name the x axis of one of :func:`views`."""
     axes.set_xlabel("weights" if x == "moment" else x)
     if x == "moment":
         axes.set_xticks([0, 1], ["first", "chosen"])
@@ -81,7 +81,7 @@ def name_x(axes: Axes, x: str) -> None:
 
 
 def whole_ticks(axes: Axes, values: pd.Series) -> None:
-    """Ticks at the whole numbers that occur; at some of them where there are many."""
+    """Set ticks at the whole numbers that occur; at some of them where there are many."""
     there = np.unique(values)
     if len(there) <= 8:
         axes.set_xticks(there, [f"{one:g}" for one in there])
@@ -90,7 +90,7 @@ def whole_ticks(axes: Axes, values: pd.Series) -> None:
 
 
 def grey_line(axes: Axes, means: pd.Series, label: str | None = None) -> None:
-    """What chance gives at each x, the index of ``means``; across the panel where there is one."""
+    """Draw what chance gives at each x, the index of ``means``; across the panel where there is one."""
     if len(means) == 1:
         axes.axhline(means.iloc[0], color="0.45", linestyle="--", linewidth=style.look.thin, label=label)
     else:
@@ -98,7 +98,7 @@ def grey_line(axes: Axes, means: pd.Series, label: str | None = None) -> None:
 
 
 def grey_band(axes: Axes, table: pd.DataFrame, x: str, mean: str, low: str, high: str, label: str) -> None:
-    """The range from the lowest ``low`` to the highest ``high`` of labels, hatched, and the mean of ``mean``."""
+    """Draw the range from the lowest ``low`` to the highest ``high`` of labels, hatched, and the mean of ``mean``."""
     by_label = table.groupby(["label", x], as_index=False)[list({mean, low, high})].mean()
     ends = by_label.groupby(x).agg(**{"mean": (mean, "mean"), "low": (low, "min"), "high": (high, "max")})
     grey_line(axes, ends["mean"])
@@ -112,7 +112,7 @@ def grey_band(axes: Axes, table: pd.DataFrame, x: str, mean: str, low: str, high
 
 
 def means_caption(table: pd.DataFrame) -> str:
-    """What the points of :func:`views` are means over, and of which weights."""
+    """Return what the points of :func:`views` are means over, and of which weights."""
     several = "head" in table and table["head"].nunique() > 1
     weights = "the chosen weights" if "checkpoint" in table else "the last epoch"
     time = "mean over layers" + (" and heads" if several else "")
@@ -125,7 +125,7 @@ def means_caption(table: pd.DataFrame) -> str:
 
 
 def audit_caption(table: pd.DataFrame, *more: str) -> str:
-    """Which runs, seeds and how many inputs; ``more``; and what bands are."""
+    """Return which runs, seeds and how many inputs a figure is of, ``more``, and what its bands are."""
     counts = sorted(table["inputs"].unique()) if "inputs" in table else []
     inputs = [f"{', '.join(f'{count:,.0f}' for count in counts)} inputs"] if counts else []
     several = table.groupby("label")["run_seed"].nunique().max() > 1

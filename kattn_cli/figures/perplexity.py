@@ -12,7 +12,7 @@ from kattn_cli.tables.frames import seeds_caption
 
 
 def draw_perplexity(table: pd.DataFrame, folder: Path) -> Path:
-    """Of the runs' own corpora: one line a label, one panel a split; mean over seeds and draws of the swapped words.
+    """Draw a panel for each split of the runs' own corpora, a line for each label: mean over seeds and draws of words.
 
     Splits of which only the clean text was measured are left out where there is another.
 

@@ -17,7 +17,7 @@ TITLES = {"noise": "uniform noise", "autoattack": "AutoAttack", "square": "Squar
 
 
 def draw_robustness(attacks: pd.DataFrame, folder: Path) -> Path:
-    """One panel for each attack at several ε, ε = 0 being clean; all others together in one more.
+    """Draw a panel for each attack at several ε, ε = 0 being clean; all others together in one more.
 
     Bands and bars are 95 % intervals: Student-t over seeds, Wilson for a single one.
     """
@@ -56,7 +56,7 @@ def _over_epsilon(axes: Axes, rows: pd.DataFrame, what: dict[str, object], palet
 
 
 def _clean(rows: pd.DataFrame) -> pd.DataFrame:
-    """One row a label and seed at ε = 0, with the interval of its own images."""
+    """Return a row for each label and seed at ε = 0, with the interval of its own images."""
     clean = rows.drop_duplicates(["label", "run_seed"]).assign(epsilon=0.0, top1=lambda row: row["clean_top1"])
     ends = [
         wilson_interval(round(share / 100 * images), images)

@@ -19,7 +19,7 @@ GROUP = ("label", "mechanism", "target_return")
 
 
 def draw_rollouts(table: pd.DataFrame, folder: Path) -> Path:
-    """For each environment a panel of returns over targets, and one of scores where they are known.
+    """Draw for each environment a panel of returns over targets, and one of scores where they are known.
 
     Means over seeds with 95 % Student-t intervals; of a single seed over its episodes.
 
@@ -40,7 +40,7 @@ def draw_rollouts(table: pd.DataFrame, folder: Path) -> Path:
 
 
 def _without_environment(table: pd.DataFrame) -> pd.DataFrame:
-    """Labels less the environment, which is its panel's title, unless two of one panel would become one."""
+    """Return labels less the environment, their panel's title, unless two of one panel would become one."""
     parts = zip(table["label"], table["environment"], strict=True)
     labels = [label.replace(f"{environment}/", "", 1) for label, environment in parts]
     folder = shared_folder(labels)
@@ -50,7 +50,7 @@ def _without_environment(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_points(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Mean of ``column`` over seeds for each label and target, with ``low`` and ``high``."""
+    """Return the mean of ``column`` over seeds for each label and target, with ``low`` and ``high``."""
     rows = []
     for _, part in table.groupby([*GROUP, "run_seed"], sort=False):
         mean, half = mean_interval(part[column].tolist())

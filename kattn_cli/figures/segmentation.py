@@ -27,7 +27,7 @@ NAMED = 20
 
 
 def draw_segmentation(rows: pd.DataFrame, folder: Path) -> Path:
-    """Mean IoU and mean accuracy over the severity, the mean over types.
+    """Draw mean IoU and mean accuracy over the severity, the mean over types.
 
     Args:
         rows: of :func:`~kattn_cli.tables.segmentation.segmentation_frame`.
@@ -66,7 +66,7 @@ class Told:
 
 
 def draw_sheet(pictures: Sequence[Told], class_names: Sequence[str], folder: Path, caption: str) -> Path:
-    """Images in a row, below them their labels, and below these what the model tells; ``segmentation.png``."""
+    """Draw images in a row, below them their labels, and below these the model's classes; ``segmentation.png``."""
     paint = _colours(len(class_names))
     rows = [
         [np.broadcast_to(one.image, (*one.image.shape[:2], 3)) for one in pictures],
@@ -91,7 +91,7 @@ def draw_sheet(pictures: Sequence[Told], class_names: Sequence[str], folder: Pat
 
 
 def _colours(count: int) -> NDArray[np.floating]:
-    """One for each class, and white behind them for no label."""
+    """Return a colour for each class, and white behind them for no label."""
     if count <= NAMED:
         paint = list(plt.get_cmap("tab20")(range(count))[:, :3])
     else:

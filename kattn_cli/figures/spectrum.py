@@ -28,7 +28,7 @@ def draw_spectra(runs: Sequence[Run], folder: Path) -> list[Path]:
 
 
 def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
-    """One panel a layer, each run with its chosen weights; mean over heads and seeds, bands ± one standard deviation.
+    """Draw explained variance, a panel for each layer: mean ± one standard deviation over heads and seeds.
 
     Where spectra differ in how many values they have, they are drawn over the share of them, on a logarithmic axis.
     """
@@ -61,7 +61,7 @@ def draw_spectrum(spectra: pd.DataFrame, folder: Path) -> Path:
 
 
 def _with_position(spectra: pd.DataFrame) -> pd.DataFrame:
-    """With ``of``, which earlier tables lack, and ``position``: the index, or its share of ``of`` in %."""
+    """Return the rows with ``of``, which earlier tables lack, and ``position``: the index, or its share in %."""
     longest = spectra.groupby(["label", "run_seed", "layer"])["index"].transform("max")
     of = spectra["of"].fillna(longest) if "of" in spectra else longest
     position = spectra["index"] if of.nunique() == 1 else 100 * spectra["index"] / of
@@ -79,7 +79,7 @@ def _caption(spectra: pd.DataFrame) -> str:
 
 
 def draw_effective_rank(ranks: pd.DataFrame, folder: Path) -> Path:
-    """Over layers, each run with its chosen weights: effective rank, and how many values hold 90 % of the variance."""
+    """Draw over layers the effective rank of the chosen weights, and how many values hold 90 % of the variance."""
     chosen, unit = _in_shares(chosen_weights(ranks))
     figure, axes_row = panels(len(QUANTITIES))
     palette = Palette()
@@ -93,7 +93,7 @@ def draw_effective_rank(ranks: pd.DataFrame, folder: Path) -> Path:
 
 
 def draw_spectrum_epochs(ranks: pd.DataFrame, folder: Path) -> Path:
-    """Effective rank over the epochs that were kept, one panel a layer."""
+    """Draw the effective rank over the epochs that were kept, one panel a layer."""
     shares, unit = _in_shares(shared_epochs(ranks))
     layers = sorted(shares["layer"].unique())
     figure, axes_row = panels(len(layers), sharey=True)
@@ -114,7 +114,7 @@ def _over_epochs(axes: Axes, rows: pd.DataFrame, palette: Palette) -> None:
 
 
 def _in_shares(ranks: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Ranks in % of how many values there are, where that differs; with the unit to write behind an axis's name."""
+    """Return ranks in % of how many values there are, where that differs; and the unit for an axis's name."""
     if ranks["of"].nunique() == 1:
         return ranks, f"\n(of {ranks['of'].iloc[0]:.0f})"
     shares = {column: 100 * ranks[column] / ranks["of"] for column in QUANTITIES}

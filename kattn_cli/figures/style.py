@@ -38,11 +38,11 @@ class Look:
 
     @property
     def thin(self) -> float:
-        """Of lines that are no measurement: chance, bounds."""
+        """The width of lines that are no measurement: chance, bounds."""
         return 0.7 * self.line_width
 
     def size(self, width: float, height: float) -> tuple[float, float]:
-        """A figure's size in inches from that in a paper."""
+        """Return a figure's size in inches from that in a paper."""
         return self.wide * width, self.high * height
 
 
@@ -125,7 +125,7 @@ class Palette:
         self._labels: dict[str, list[str]] = {}
 
     def line(self, mechanism: str, label: str) -> dict[str, Any]:
-        """matplotlib's ``color`` and ``linestyle`` for one labelled line."""
+        """Return matplotlib's ``color`` and ``linestyle`` for one labelled line."""
         colour = COLOURS.get(mechanism) or self._others.get(mechanism) or self._other(mechanism)
         labels = self._labels.setdefault(colour, [])
         if label not in labels:
@@ -144,7 +144,7 @@ COLUMNS = 3
 
 
 def panels(count: int, height: float = 2.9, sharey: bool = False) -> tuple[Figure, list[Axes]]:
-    """``count`` panels of this height, in rows of at most :data:`COLUMNS` (four in two rows); a single one is wider."""
+    """Return ``count`` panels, at most :data:`COLUMNS` in a row (four in two rows); one alone is wider."""
     columns = 2 if count == 4 else min(count, COLUMNS)
     figure, axes = grid(-(-count // columns), columns, height, sharey="all" if sharey else "none")
     for spare in axes.flat[count:]:
@@ -153,14 +153,14 @@ def panels(count: int, height: float = 2.9, sharey: bool = False) -> tuple[Figur
 
 
 def leftmost(axes: Sequence[Axes]) -> list[Axes]:
-    """Those of these panels that begin a row."""
+    """Return those of these panels that begin a row."""
     return [one for one in axes if (place := one.get_subplotspec()) and place.is_first_col()]
 
 
 def grid(
     rows: int, columns: int, height: float = 2.9, sharey: Literal["none", "row", "all"] = "none"
 ) -> tuple[Figure, NDArray[Any]]:
-    """Panels of this height (inches in a paper) in rows and columns, as an array of ``(rows, columns)`` axes."""
+    """Return panels of this height (inches in a paper) as an array of ``(rows, columns)`` axes."""
     each = 3.4 if columns <= COLUMNS else 2.7
     size = look.size(5.0 if rows * columns == 1 else each * columns + 0.4, height * rows)
     return plt.subplots(rows, columns, figsize=size, squeeze=False, sharey=sharey, layout="constrained")
@@ -184,7 +184,7 @@ def save(figure: Figure, folder: Path, name: str, caption: str) -> Path:
 
 
 def legend_above(figure: Figure, *axes: Axes) -> None:
-    """One legend of these panels' lines, outside all panels; small and with room of its own where it is long."""
+    """Put one legend of these panels' lines outside all panels; small and with room of its own where it is long."""
     lines: dict[str, Artist] = {}
     for one in axes:
         for line, label in zip(*one.get_legend_handles_labels(), strict=True):
@@ -198,7 +198,7 @@ def legend_above(figure: Figure, *axes: Axes) -> None:
 
 
 def band(axes: Axes, x: pd.Series | pd.Index, low: pd.Series, high: pd.Series, colour: str, lines: int) -> None:
-    """An interval around a line: the paler, the more ``lines`` there are."""
+    """Draw an interval around a line: the paler, the more ``lines`` there are."""
     axes.fill_between(x, low, high, color=colour, alpha=min(0.12, 1 / lines), linewidth=0)
 
 
@@ -207,17 +207,17 @@ def _make_room(figure: Figure, inches: float) -> None:
 
 
 def side_by_side(index: float, count: int, width: float = 0.6) -> float:
-    """How far from its place the ``index``-th of ``count`` marks stands, that share ``width`` of the axis."""
+    """Return how far from its place the ``index``-th of ``count`` marks stands, that share ``width`` of the axis."""
     return width * ((index + 0.5) / count - 0.5)
 
 
 def integer_ticks(axes: Axes) -> None:
-    """Whole numbers on the x axis."""
+    """Set whole numbers on the x axis."""
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def log_if_wide(axes: Axes, values: Sequence[float] | pd.Series) -> None:
-    """A logarithmic y axis where ``values`` are positive and span two powers of ten; else from 0, if none is below."""
+    """Set a logarithmic y axis where ``values`` are positive and span two powers of ten; else one from 0 on."""
     known = np.asarray(values, dtype=float)
     known = known[np.isfinite(known)]
     if len(known) and known.min() > 0 and known.max() > WIDE * known.min():
@@ -227,7 +227,7 @@ def log_if_wide(axes: Axes, values: Sequence[float] | pd.Series) -> None:
 
 
 def from_zero(axes: Axes) -> None:
-    """A y axis that begins at 0, with room above all that is drawn; also for the panels that share it."""
+    """Let the y axis begin at 0, with room above all that is drawn; also for the panels that share it."""
     highest = max(one.dataLim.y1 for one in axes.get_shared_y_axes().get_siblings(axes))
     if np.isfinite(highest) and highest > 0:
         axes.set_ylim(0, 1.06 * highest)

@@ -24,14 +24,14 @@ SPEEDS = ("images_per_second", "sequences_per_second", "tokens_per_second", "win
 
 @dataclass(frozen=True)
 class Flops:
-    """Of one sample's forward pass; ``why_not``: why they could not be counted."""
+    """Operations of one sample's forward pass; ``why_not``: why they could not be counted."""
 
     count: float = math.nan
     why_not: str = ""
 
 
 def cost_part(group: Group, flops: Mapping[str, Flops]) -> Part:
-    """One row a label, means over seeds.
+    """Return the part with what a group's models cost: a row for each label, means over seeds.
 
     Args:
         flops: by label; of a label that is not there, nothing is said.
@@ -77,7 +77,7 @@ def cost_part(group: Group, flops: Mapping[str, Flops]) -> Part:
 
 
 def _uncounted(flops: Mapping[str, Flops]) -> list[Block]:
-    """One line for each reason."""
+    """Return a line for each reason."""
     reasons: dict[str, list[str]] = {}
     for label, one in flops.items():
         if one.why_not:
@@ -86,7 +86,7 @@ def _uncounted(flops: Mapping[str, Flops]) -> list[Block]:
 
 
 def _speed(run: Run) -> tuple[str, float]:
-    """The name of the column, and its median over the epochs of training."""
+    """Return the name of the column, and its median over the epochs of training."""
     text = whole_rows(run.folder / "metrics.csv").strip()
     table = pd.read_csv(StringIO(text)) if text else pd.DataFrame()
     name = next((column for column in SPEEDS if column in table), "")
@@ -105,7 +105,7 @@ SIGNS = {"at least": "≥", "at most": "≤"}
 
 
 def cost_table_part(kind: str, name: str, stem: str, table: pd.DataFrame, pictures: Sequence[Picture]) -> Part:
-    """Of a table by :func:`~kattn_cli.runs.cost_table.read_cost_table`.
+    """Return the part of a table by :func:`~kattn_cli.runs.cost_table.read_cost_table`.
 
     Args:
         name: in the heading; ``stem``: of its files.
@@ -224,7 +224,7 @@ def _table(name: str, caption: str, shown: pd.DataFrame, names: int, words: Sequ
 
 
 def _interval(table: pd.DataFrame, middle: str, low: str, high: str) -> list[str]:
-    """``1.2 [1.1, 1.4]``, or its ends alone without a ``middle``."""
+    """Return ``1.2 [1.1, 1.4]`` of each row, or its ends alone without a ``middle``."""
     cells = []
     for _, row in table.iterrows():
         ends = "" if pd.isna(row[low]) or row[low] == row[high] else f"[{short(row[low])}, {short(row[high])}]"

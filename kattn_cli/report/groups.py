@@ -48,7 +48,7 @@ class Group:
 
     @cached_property
     def by_label(self) -> Mapping[str, Sequence[FinishedRun]]:
-        """Without the folder that all share; softmax first, then symmetric attention, then the others by name."""
+        """The runs without the folder that all share: softmax first, then symmetric attention, the others by name."""
         folder = shared_folder(run.label for run in self.runs)
         found: dict[str, list[FinishedRun]] = {}
         for run in sorted(self.runs, key=lambda run: run.seed):
@@ -62,12 +62,12 @@ class Group:
 
     @cached_property
     def mechanisms(self) -> Mapping[str, str]:
-        """By label."""
+        """The mechanism of each label."""
         return {label: str(runs[0].manifest.get("mechanism", label)) for label, runs in self.by_label.items()}
 
     @cached_property
     def recipes(self) -> Mapping[str, Mapping[str, Any]]:
-        """By label, of its first seed."""
+        """The recipe of each label's first seed."""
         return {label: runs[0].recipe for label, runs in self.by_label.items()}
 
     @cached_property
@@ -98,7 +98,7 @@ class Group:
 
 
 def groups_of(runs: Sequence[FinishedRun]) -> list[Group]:
-    """By the folder of the recipe's name and the data set; in the order of their names."""
+    """Return the runs by the folder of the recipe's name and the data set, in the order of their names."""
     found: dict[tuple[str, str], list[FinishedRun]] = {}
     for run in runs:
         found.setdefault((run.name.rpartition("/")[0], _data(run.recipe)), []).append(run)
@@ -111,7 +111,7 @@ def groups_of(runs: Sequence[FinishedRun]) -> list[Group]:
 
 
 def _data(recipe: Mapping[str, Any]) -> str:
-    """``digits``; of the archives that hold many sets, which one: ``JapaneseVowels``."""
+    """Return ``digits``; of the archives that hold many sets, which one: ``JapaneseVowels``."""
     section = recipe.get("data") or {}
     return str(section.get("set") or section.get("name") or "")
 

@@ -26,7 +26,7 @@ LONG = 32
 
 @dataclass
 class Heading:
-    """Of the table of contents."""
+    """A line of the table of contents."""
 
     id: str
     text: str
@@ -34,7 +34,7 @@ class Heading:
 
 
 def render(markdown: str, folder: Path) -> str:
-    """The HTML of a page in Markdown; its pictures and tables are read from ``folder``.
+    """Return the HTML of a page in Markdown; its pictures and tables are read from ``folder``.
 
     Its title is the first heading; its table of contents has the headings of the second and third level.
     """
@@ -53,7 +53,7 @@ def render(markdown: str, folder: Path) -> str:
 
 
 def _headings(tokens: Sequence[Token]) -> list[Heading]:
-    """Each heading gets an id of its own."""
+    """Return the table of contents, and give each heading an id of its own."""
     taken: set[str] = set()
     found: list[Heading] = []
     for token, inline in pairwise(tokens):
@@ -71,7 +71,7 @@ def _headings(tokens: Sequence[Token]) -> list[Heading]:
 
 
 def _mark_long_cells(tokens: Sequence[Token]) -> None:
-    """So that a narrow screen does not break them into a word a line."""
+    """Mark long cells, so that a narrow screen does not break them into a word a line."""
     for token, inline in pairwise(tokens):
         if token.type == "td_open" and len(inline.content) > LONG:
             token.attrSet("class", "long")
@@ -99,7 +99,7 @@ def _embed(token: Token, folder: Path) -> None:
 
 
 def _table_open(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """A box of its own to scroll in, which the keyboard reaches."""
+    """Begin a box of its own to scroll in, which the keyboard reaches."""
     return '<div class="scroll" tabindex="0">\n<table>\n'
 
 

@@ -34,7 +34,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Page:
-    """All of it; ``attached``: tables that are not shown, by the names of their CSVs."""
+    """The whole page; ``attached``: tables that are not shown, by the names of their CSVs."""
 
     title: str
     blocks: Sequence[Block]
@@ -43,19 +43,19 @@ class Page:
 
 
 def tables(parts: Sequence[Part]) -> Iterator[Table]:
-    """Every table, in the order of the page."""
+    """Yield every table, in the order of the page."""
     for part in parts:
         yield from (block for block in part.blocks if isinstance(block, Table))
         yield from tables(part.parts)
 
 
 def slug(text: str) -> str:
-    """``lra/small: listops`` as ``lra-small-listops``: fit for a file's name and a link."""
+    """Return ``lra/small: listops`` as ``lra-small-listops``: fit for a file's name and a link."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "table"
 
 
 def unique(name: str, taken: Collection[str]) -> str:
-    """The name, or ``name-2`` and so on where that is taken."""
+    """Return the name, or ``name-2`` and so on where that is taken."""
     count, free = 1, name
     while free in taken:
         count += 1
@@ -68,7 +68,7 @@ TABLES = "tables"
 
 
 def as_markdown(page: Page) -> str:
-    """All of the page."""
+    """Return the whole page in Markdown."""
     blocks = [f"# {escaped(page.title)}", *map(_block, page.blocks)]
     blocks += [text for part in page.parts for text in _part(part, 2)]
     return "\n\n".join(blocks) + "\n"

@@ -16,23 +16,23 @@ Record = Mapping[str, Any]
 
 
 def records(run: Run) -> list[Record]:
-    """Of the training and of each later measurement."""
+    """Return the records of the training and of each later measurement."""
     manifest = run.manifest
     return [manifest, *(one for one in manifest.get("measurements") or [] if isinstance(one, Mapping))]
 
 
 def commits(known: Iterable[Record]) -> list[str]:
-    """Short, each once."""
+    """Return the commits, short, each once."""
     return _distinct(str(one["commit"])[:SHORT] for one in known if one.get("commit"))
 
 
 def machines(known: Iterable[Record]) -> list[str]:
-    """``cpu: AMD EPYC, 2 cores``, each once."""
+    """Return ``cpu: AMD EPYC, 2 cores``, each once."""
     return _distinct(_machine(one) for one in known if one.get("machine") or one.get("device"))
 
 
 def provenance_part(group: Group) -> Part:
-    """A row a label, what is to be noted, and the commands."""
+    """Return the part with a row for each label, what is to be noted, and the commands."""
     by_label = {label: [one for run in runs for one in records(run)] for label, runs in group.by_label.items()}
     everything = [one for part in by_label.values() for one in part]
     commands = _distinct(str(one["command"]) for one in everything if one.get("command"))
@@ -76,7 +76,7 @@ def _listed(shared: str, commands: Sequence[str]) -> Iterator[Block]:
 
 
 def _versions(every: Sequence[Record]) -> tuple[str, list[str]]:
-    """Those that all share, as text, and the packages whose versions differ."""
+    """Return the versions that all share, as text, and the packages whose versions differ."""
     known = [one["versions"] for one in every if one.get("versions")]
     packages = _distinct(package for one in known for package in one)
     differing = [package for package in packages if len({one.get(package) for one in known}) > 1]
@@ -104,7 +104,7 @@ def _span(known: Sequence[Record]) -> str:
 
 
 def moment(text: str) -> str:
-    """``2026-11-21 09:04`` of a time in ISO 8601."""
+    """Return ``2026-11-21 09:04`` of a time in ISO 8601."""
     return text[:16].replace("T", " ")
 
 

@@ -35,7 +35,7 @@ class Comparison:
 
 
 def comparisons(group: Group, test: TestName) -> list[Comparison]:
-    """All of a group's, which together are the family that Holm's correction is for; none where nothing is shared."""
+    """Return all comparisons of a group, the family that Holm's correction is for; none where nothing is shared."""
     asked, family, quantities = [], [], main_quantities(group)
     for label, against in pairs(group):
         for quantity in quantities:
@@ -50,7 +50,7 @@ def comparisons(group: Group, test: TestName) -> list[Comparison]:
 
 
 def pairs(group: Group) -> list[tuple[str, str]]:
-    """Each label and its baseline: of robust kernel PCA symmetric attention, of all others softmax.
+    """Return each label with its baseline: of robust kernel PCA symmetric attention, of all others softmax.
 
     Where several labels are the baseline, that with the same overrides. Without one, a few labels are each compared
     with each.
@@ -68,7 +68,7 @@ def pairs(group: Group) -> list[tuple[str, str]]:
 
 
 def _baseline(group: Group, label: str, name: str) -> str:
-    """The label of that name, or else of that mechanism; nothing for one that is such a baseline itself."""
+    """Return the label of that name, or else of that mechanism; nothing for one that is such a baseline itself."""
     named = [one for one in group.labels if _own(one) == name]
     known = named or [one for one in group.labels if group.mechanisms[one] == name]
     if label in known or not known:
@@ -82,7 +82,7 @@ def _own(label: str) -> str:
 
 
 def main_quantities(group: Group) -> list[str]:
-    """What mechanisms are compared by: clean, under the main attack, corruption, perplexity clean and most swapped.
+    """Return what mechanisms are compared by: clean, main attack, corruption, perplexity clean and most swapped.
 
     Of segmenters mean IoU, clean and corrupted; of what acts its score, or else its first return.
     """
@@ -112,7 +112,7 @@ def _attacked(group: Group, quantities: Sequence[str]) -> list[str]:
 
 
 def as_frame(found: Sequence[Comparison]) -> pd.DataFrame:
-    """One row a comparison, nothing rounded."""
+    """Return a row for each comparison, nothing rounded."""
     rows = []
     for one in found:
         tests = one.judged.paired
@@ -141,7 +141,7 @@ TESTS: Mapping[TestName, str] = {"t": "Student's paired t-test", "wilcoxon": "Wi
 
 
 def results_part(group: Group, test: TestName) -> Part:
-    """The table of all quantities, or a sentence where there are none."""
+    """Return the table of all quantities, or a sentence where there are none."""
     if not group.measured:
         return Part("Results", ["Nothing but the training was measured; kattn eval and kattn attack do that."])
     return Part("Results", [_results(group, test)])
@@ -174,7 +174,7 @@ def _results(group: Group, test: TestName) -> Table:
 
 
 def clear_best(values: Mapping[str, Mapping[int, float]], quantity: str, test: TestName) -> str:
-    """The label that is better than every other one that has the quantity, after Holm; empty where there is none."""
+    """Return the label that is better than every other one that has the quantity, after Holm; nothing without one."""
     lower = measure_of(quantity).lower_is_better
     means = {label: sum(by_seed.values()) / len(by_seed) for label, by_seed in values.items()}
     if len(means) < 2:
@@ -198,7 +198,7 @@ def _bold(any_bold: bool, test: TestName) -> str:
 
 
 def paired_part(group: Group, found: Sequence[Comparison], test: TestName) -> Part:
-    """The table of paired tests with what to know of it, or why there is none."""
+    """Return the table of paired tests with what to know of it, or why there is none."""
     return Part("Paired tests", list(_tests(group, found, test)))
 
 
@@ -229,7 +229,7 @@ def _tests(group: Group, found: Sequence[Comparison], test: TestName) -> Iterato
 
 
 def _floors(data: pd.DataFrame) -> str:
-    """What Wilcoxon's test cannot do with these seeds, in a sentence."""
+    """Return what Wilcoxon's test cannot do with these seeds, in a sentence."""
     most = int(data["seeds"].max())
     least = 2.0 ** (1 - most)
     if most < 2 or least * len(data) <= 0.05:

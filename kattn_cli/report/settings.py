@@ -14,7 +14,7 @@ ABSENT = "–"
 
 
 def settings_part(group: Group) -> Part:
-    """Two tables; that of differences only where there are any."""
+    """Return two tables; that of differences only where there are any."""
     flat = {label: _counting(recipe) for label, recipe in group.recipes.items() if recipe}
     if not flat:
         return Part("Settings", ["The runs have no recipe."])
@@ -35,12 +35,12 @@ def settings_part(group: Group) -> Part:
 
 
 def _counting(recipe: Mapping[str, Any]) -> dict[str, str]:
-    """The settings that change a number."""
+    """Return the settings that change a number."""
     return {key: value for key, value in flattened(recipe) if key not in CHANGES_NOTHING}
 
 
 def flattened(recipe: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """``model.depth`` → ``2``, and the whole attention as one: ``rpc (iterations 4, …); layers 1: → symmetric``."""
+    """Yield ``model.depth``, ``2``; the attention as one: ``rpc (iterations 4, …); layers 1: → symmetric``."""
     for key, value in recipe.items():
         if key == "attention" and isinstance(value, Mapping):
             yield key, attention(value)
@@ -51,7 +51,7 @@ def flattened(recipe: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def attention(section: Mapping[str, Any]) -> str:
-    """A mechanism with its options, and those of other layers."""
+    """Return a mechanism with its options, and those of other layers."""
     layers = section.get("layers") or {}
     return "; ".join([_mechanism(section), *(f"layers {where} → {_mechanism(one)}" for where, one in layers.items())])
 

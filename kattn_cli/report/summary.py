@@ -19,7 +19,7 @@ MOST = 4
 
 
 def introduction(runs: Sequence[Run], groups: Sequence[Group], command: str, left_out: Sequence[str]) -> Iterator[str]:
-    """One paragraph of facts, and what was left out."""
+    """Yield a paragraph of facts, and one of what was left out."""
     measured = [one for run in runs for one in records(run)]
     if runs:
         mechanisms = {one for group in groups for one in group.mechanisms.values()}
@@ -45,7 +45,7 @@ def came_out(
     test: TestName,
     tallies: Mapping[str, str],
 ) -> Part:
-    """A line a group, and the tally of each paper's claims.
+    """Return a line for each group, and the tally of each paper's claims.
 
     Args:
         found: the comparisons by the group's slug.

@@ -30,7 +30,7 @@ NOT_CAUSAL = "no causal form"
 
 
 def completed(costs: pd.DataFrame) -> pd.DataFrame:
-    """The rows with every column that is used here, and ``label``: ``softmax``, ``softmax (slow)``."""
+    """Return the rows with every column that is used here, and ``label``: ``softmax``, ``softmax (slow)``."""
     missing = {column: value for column, value in DEFAULTS.items() if column not in costs}
     table = costs.assign(**missing)
     table = table.assign(**{column: _as_text(table[column]) for column in TEXTS if column in table})
@@ -39,17 +39,17 @@ def completed(costs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _as_text(column: pd.Series) -> list[str]:
-    """A column that pandas may have read as numbers, since it was empty."""
+    """Return a column as text, which pandas may have read as numbers, since it was empty."""
     return ["" if pd.isna(one) else str(one) for one in column]
 
 
 def shown(attention: str, version: str) -> str:
-    """``softmax``, ``softmax (slow)``."""
+    """Return ``softmax``, ``softmax (slow)``."""
     return attention if version == "fast" else f"{attention} ({version})"
 
 
 def exponents(costs: pd.DataFrame, fit_from: int | None = None) -> pd.DataFrame:
-    """Slopes of log cost over log N for each mechanism, version, pass and setting, with 95 % intervals.
+    """Return the slopes of log cost over log N for each mechanism, version, pass and setting, with 95 % intervals.
 
     ``attention`` is the label, with the version. Fitted on sizes from ``fit_from`` on; by default on the upper half of
     the sizes that fitted.
@@ -72,12 +72,12 @@ def exponents(costs: pd.DataFrame, fit_from: int | None = None) -> pd.DataFrame:
 
 
 def varying(table: pd.DataFrame) -> list[str]:
-    """The columns of a setting that have several values."""
+    """Return the columns of a setting that have several values."""
     return [column for column in SETTING if table[column].nunique() > 1]
 
 
 def words(setting: dict[str, object]) -> Iterator[str]:
-    """A setting, or a part of it, for people: ``C = 192``, ``causal``."""
+    """Yield the parts of a setting for people: ``C = 192``, ``causal``."""
     forms = {"dim": "C = {:,}", "heads": "{} heads", "batch": "batch {}", "dtype": "{}"}
     for column, value in setting.items():
         if column == "causal":
@@ -87,13 +87,13 @@ def words(setting: dict[str, object]) -> Iterator[str]:
 
 
 def options_lines(table: pd.DataFrame) -> list[str]:
-    """``primal#2: projection=data-independent`` for each mechanism that is not measured with its defaults."""
+    """Return a line such as ``primal#2: projection=data-independent`` for each mechanism without its defaults."""
     chosen = table[table["options"] != ""].drop_duplicates("attention")
     return [f"{row['attention']}: {row['options']}" for _, row in chosen.iterrows()]
 
 
 def summary(costs: pd.DataFrame, fitted: pd.DataFrame) -> pd.DataFrame:
-    """At the largest size of each series: time, memory, the time as a multiple of PyTorch's softmax; the exponents."""
+    """Return of the largest size of each series: time, memory, time as a multiple of PyTorch's softmax; exponents."""
     table = completed(costs)
     ok = table[table["status"] == "ok"]
     key = ["label", "pass", *SETTING]
@@ -127,7 +127,7 @@ def _interval(fit: pd.Series, quantity: str) -> str:
 
 
 def shortfalls(costs: pd.DataFrame) -> list[str]:
-    """A line for each way in which a series ended early or was not measured."""
+    """Return a line for each way in which a series ended early or was not measured."""
     table = completed(costs)
     bad = table[(table["status"] != "ok") & ~table["status"].str.endswith("at a smaller size")]
     causal = bad["status"].str.startswith(NOT_CAUSAL)
@@ -144,7 +144,7 @@ def shortfalls(costs: pd.DataFrame) -> list[str]:
 
 
 def not_counted(costs: pd.DataFrame) -> pd.DataFrame:
-    """Operations of each mechanism at its largest size, and what torch's counter leaves out of them.
+    """Return operations of each mechanism at its largest size, and what torch's counter leaves out of them.
 
     Nothing is unseen where the counter has more than the formula: the plain version of causal primal takes running sums
     as products with triangles of ones.

@@ -31,7 +31,7 @@ class Summary:
 
 
 def errors_by_type(rows: pd.DataFrame) -> pd.Series:
-    """The error of each type in %, by its name, over those of its rows that were corrupted.
+    """Return the error of each type in %, by its name, over those of its rows that were corrupted.
 
     Args:
         rows: ``corruption``, ``severity``, ``top1`` in %; one row for each type and severity.
@@ -48,7 +48,7 @@ def errors_by_type(rows: pd.DataFrame) -> pd.Series:
 def corruption_errors(
     rows: pd.DataFrame, reference: str = "", reference_errors: Mapping[str, float] | None = None
 ) -> pd.DataFrame:
-    """One row for each type of which all five severities were measured.
+    """Return a row for each type of which all five severities were measured.
 
     Columns: ``corruption``, ``error`` in %, ``reference`` (its name), ``reference_error`` in %, ``corruption_error``
     (their ratio in %). The last three are empty where the reference has no error of that type, or one of 0.
@@ -68,7 +68,7 @@ def corruption_errors(
 
 
 def summary(table: pd.DataFrame) -> Summary:
-    """The mean error and mCE of a table by :func:`corruption_errors`."""
+    """Return the mean error and mCE of a table by :func:`corruption_errors`."""
     compared = table.dropna(subset="corruption_error")
     return Summary(
         mean_error=float(table["error"].mean()) if len(table) else math.nan,
@@ -80,7 +80,7 @@ def summary(table: pd.DataFrame) -> Summary:
 
 
 def measured_together(table: pd.DataFrame, split: str = "test") -> pd.DataFrame:
-    """Of one run's ``eval.csv``, the corrupted rows that belong together, and the clean one on the same images.
+    """Return the corrupted rows of one run's ``eval.csv`` that belong together, and the clean one of these images.
 
     They share weights, checkpoint, parameters, seed and number of images. Of several such settings it is the one over
     the most images, then of the most rows, then the last measured. Rows of weights that are no longer there do not

@@ -12,7 +12,7 @@ PROBLEM = ["task", "n", "kernel", "components", "tolerance"]
 
 
 def decoding_verdicts(costs: pd.DataFrame) -> pd.DataFrame:
-    """One row a mechanism: how its costs behind the longest context compare with those behind the shortest.
+    """Return for each mechanism how its costs behind the longest context compare with those behind the shortest.
 
     ``time_ratio`` with its interval, ``state_ratio`` and ``peak_ratio`` are of the longest context. ``time`` judges all
     contexts: ``flat`` if every interval lies within :data:`FLAT`, ``not flat`` if one lies outside, else ``cannot be
@@ -53,7 +53,7 @@ def _within(ratios: pd.Series) -> bool:
 
 
 def solver_ratios(times: pd.DataFrame) -> pd.DataFrame:
-    """One row a problem and solver: seconds, accuracy, and the ratio of its time to the dual's.
+    """Return for each problem and solver: seconds, accuracy, and the ratio of its time to the dual's.
 
     Medians over rounds, ``_low`` and ``_high`` their range; a ratio is of one round. ``reached``: the share of rounds
     in which the accuracy was within the tolerance.

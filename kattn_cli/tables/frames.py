@@ -18,13 +18,13 @@ KEPT = "kept"
 
 
 def shared_folder(labels: Iterable[str]) -> str:
-    """``quickstart/`` where every label begins with it, else nothing."""
+    """Return ``quickstart/`` where every label begins with it, else nothing."""
     folders = {label.partition(" ")[0].rpartition("/")[0] for label in labels}
     return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
 
 
 def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
-    """All rows of ``table`` (``metrics.csv``, say) with ``label``, ``mechanism``, ``run_seed`` and ``folder`` columns.
+    """Return all rows of ``table`` (``metrics.csv``, say) with ``label``, ``mechanism``, ``run_seed`` and ``folder``.
 
     Labels lose the folder that all of them share. Of several runs with one label and seed, the newest counts.
     """
@@ -44,9 +44,10 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
 
 
 def attack_frame(runs: Iterable[Run]) -> pd.DataFrame:
-    """The rows of ``attacks.csv``, one for each label, seed and measurement: that of the most images, then the last.
+    """Return the rows of ``attacks.csv``, one for each label, seed and measurement.
 
-    So a quick look with ``--limit`` never mixes with the whole test set. ``name`` is what the measurement is called.
+    Of several, that of the most images counts, then the last: a quick look with ``--limit`` never mixes with the whole
+    test set. ``name`` is what the measurement is called.
     """
     table = frame(runs, "attacks.csv")
     if table.empty:
@@ -59,7 +60,7 @@ def attack_frame(runs: Iterable[Run]) -> pd.DataFrame:
 
 
 def chosen_weights(table: pd.DataFrame) -> pd.DataFrame:
-    """Each run's rows of one moment of its training.
+    """Return each run's rows of one moment of its training.
 
     Where there is a ``checkpoint``, of the chosen weights, which is all but ``kept``; else of the last ``epoch``; all
     rows of tables (or runs) that have neither.
@@ -73,7 +74,7 @@ def chosen_weights(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def shared_epochs(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of epochs that all seeds of a label have, so that no mean along epochs changes its seeds."""
+    """Return the rows of epochs that all seeds of a label have, so that no mean along epochs changes its seeds."""
     if "epoch" not in table:
         return table.iloc[:0]
     seeds = table.groupby("label")["run_seed"].transform("nunique")
@@ -81,7 +82,7 @@ def shared_epochs(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def seeds_caption(data: pd.DataFrame) -> str:
-    """``softmax: seeds 0, 1, 2; rpc: seeds 0, 1, 2``, or the seeds once where all labels share them."""
+    """Return ``softmax: seeds 0, 1, 2; rpc: seeds 0, 1``, or the seeds once where all labels share them."""
     seeds = {
         str(label): ", ".join(map(str, sorted(part["run_seed"].unique()))) for label, part in data.groupby("label")
     }
@@ -91,7 +92,7 @@ def seeds_caption(data: pd.DataFrame) -> str:
 
 
 def over_seeds(data: pd.DataFrame, by: Sequence[str], column: str) -> pd.DataFrame:
-    """Mean of ``column`` over seeds for each group, with ``low`` and ``high`` of its 95 % Student-t interval.
+    """Return the mean of ``column`` over seeds for each group, with ``low`` and ``high`` of its 95 % interval.
 
     A single seed has no such interval: ``low`` and ``high`` are then the row's own where it has them
     (``top1_low``), else the value.
@@ -107,13 +108,13 @@ def over_seeds(data: pd.DataFrame, by: Sequence[str], column: str) -> pd.DataFra
 
 
 def clean_rows(evaluated: pd.DataFrame) -> pd.DataFrame:
-    """Of rows of ``eval.csv``, those of the test set without corruption."""
+    """Return those rows of ``eval.csv`` that are of the test set without corruption."""
     uncorrupted = evaluated["severity"] == 0 if "severity" in evaluated else True
     return evaluated[(evaluated["split"] == "test") & uncorrupted]
 
 
 def errors_of_runs(evaluated: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, pd.Series]]:
-    """Each run's rows of ``eval.csv`` that were measured together under corruption, and its error of each type in %.
+    """Yield each run's rows that were measured together under corruption, and its error of each type in %.
 
     Runs of which no type was measured at all severities are left out.
     """

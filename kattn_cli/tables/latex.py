@@ -64,7 +64,7 @@ _ACCENTS = {"\N{COMBINING TILDE}": "tilde", "\N{COMBINING CIRCUMFLEX ACCENT}": "
 
 
 def escaped(text: str) -> str:
-    """Plain text for LaTeX: what means something there, and the signs that pdfLaTeX does not know by themselves."""
+    """Return plain text for LaTeX: its special letters, and signs that pdfLaTeX does not know, are written out."""
     parts: list[str] = []
     for letter in unicodedata.normalize("NFC", text):
         if letter in _ACCENTS and parts:
@@ -75,7 +75,7 @@ def escaped(text: str) -> str:
 
 
 def render(table: Table) -> str:
-    """A ``table`` with caption and label ``tab:<name>``: a wide one scaled to the text, a tall one over pages."""
+    """Return a table with caption and label ``tab:<name>``: a wide one scaled to the text, a tall one over pages."""
     head, *body = ([" ".join(cell.split()) for cell in row] for row in [table.columns, *table.rows])
     widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
     columns = "".join(_column(table.is_words(at), width) for at, width in enumerate(widths))

@@ -14,7 +14,7 @@ Z95 = 1.959963984540054
 
 
 def wilson_interval(successes: float, trials: int, z: float = Z95) -> tuple[float, float]:
-    """The Wilson score interval of a proportion, as shares of 1 (95 % by default)."""
+    """Return the Wilson score interval of a proportion, as shares of 1 (95 % by default)."""
     if trials == 0:
         return 0.0, 1.0
     share = successes / trials
@@ -25,7 +25,7 @@ def wilson_interval(successes: float, trials: int, z: float = Z95) -> tuple[floa
 
 
 def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, float]:
-    """The mean and the half width of its Student-t interval; nan for the width of a single value."""
+    """Return the mean and the half width of its Student-t interval; nan for the width of a single value."""
     data = np.asarray(values, dtype=float)
     if data.size < 2:
         return float(data.mean()), math.nan
@@ -34,7 +34,7 @@ def mean_interval(values: Sequence[float], level: float = 0.95) -> tuple[float, 
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """The median with the 95 % interval that order statistics give it; nan where the values are too few for one."""
+    """Return the median with the 95 % interval of order statistics; nan where the values are too few for one."""
     from scipy.stats import quantile_test
 
     low, high = quantile_test(values, q=0, p=0.5).confidence_interval(0.95)
@@ -44,7 +44,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
 def expected_calibration_error(
     probabilities: NDArray[np.floating], labels: NDArray[np.integer], bins: int = 15
 ) -> float:
-    """Mean distance of confidence from accuracy over equal-width bins of confidence (Guo et al., 2017).
+    """Return the mean distance of confidence from accuracy over equal bins of confidence (Guo et al., 2017).
 
     ``probabilities``: ``(n, classes)``; ``labels``: ``(n,)``; returns a share of 1, nan where one is not a number.
     """
@@ -66,7 +66,7 @@ class Exponent(NamedTuple):
 
 
 def power_law(sizes: Sequence[float], values: Sequence[float], level: float = 0.95) -> Exponent:
-    """The exponent of ``value ∝ sizeᵃ`` by least squares of the logarithms, with its Student-t interval.
+    """Return the exponent of ``value ∝ sizeᵃ`` by least squares of the logarithms, with its Student-t interval.
 
     All nan for fewer than two sizes, or where a value is not above 0; nan for the interval of two.
     """
@@ -82,7 +82,7 @@ def power_law(sizes: Sequence[float], values: Sequence[float], level: float = 0.
 
 
 def aupr(positives: NDArray[np.floating], negatives: NDArray[np.floating]) -> float:
-    """Area under the precision-recall curve of scores that should be high for positives; a share of 1.
+    """Return the area under the precision-recall curve of scores that are high for positives; a share of 1.
 
     Average precision, Σ (Rₙ − Rₙ₋₁) Pₙ over falling thresholds, without interpolation. Scores without skill come to
     the share of positives. ``positives``: ``(n,)``; ``negatives``: ``(m,)``; nan where either is empty or one is not a

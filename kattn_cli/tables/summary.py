@@ -48,7 +48,7 @@ def summary(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _fact(runs: Sequence[Run], quantity: str, key: str) -> pd.DataFrame:
-    """One key of each run's manifest."""
+    """Return one key of each run's manifest."""
     folder = shared_folder(run.label for run in runs)
     rows = [
         {"label": run.label.removeprefix(folder), "run_seed": run.seed, "value": run.manifest.get(key)} for run in runs
@@ -57,7 +57,7 @@ def _fact(runs: Sequence[Run], quantity: str, key: str) -> pd.DataFrame:
 
 
 def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
-    """Clean, and under each attack; what was measured on fewer images than the rest says on how many."""
+    """Return clean accuracy, and that under each attack; of fewer images than the rest, the name says of how many."""
     attacked, parts = attack_frame(runs), []
     if not attacked.empty:
         by_images = attacked.sort_values("images", kind="stable")
@@ -81,7 +81,7 @@ def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _perplexity(runs: Sequence[Run]) -> pd.DataFrame:
-    """Of the test splits, with as many words swapped; the mean over draws of the words."""
+    """Return the mean perplexity over draws of the swapped words, of the test splits."""
     told = perplexities(runs)
     told = told[told["split"] == "test"].copy()
     if told.empty:
@@ -103,7 +103,7 @@ def _segmented(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _returns(runs: Sequence[Run]) -> pd.DataFrame:
-    """Means over episodes."""
+    """Return the mean score and returns over episodes."""
     acted = asked_for(runs)
     if acted.empty:
         return acted
@@ -117,7 +117,7 @@ def _returns(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _corrupted(runs: Sequence[Run]) -> pd.DataFrame:
-    """The mean error under corruption; each number of types and images is a quantity of its own."""
+    """Return the mean error under corruption; each number of types and images is a quantity of its own."""
     rows = []
     for together, errors in errors_of_runs(frame(runs, "eval.csv")):
         one = together.iloc[0]
@@ -134,7 +134,7 @@ MOST_COLUMNS = 7
 
 
 def print_summary(runs: Sequence[Run]) -> pd.DataFrame:
-    """Print mean ± half of the 95 % Student-t interval (standard deviation) over seeds; returns the tidy table."""
+    """Print mean ± half of the 95 % Student-t interval (standard deviation) over seeds; return the tidy table."""
     table = summary(runs)
     cells = {
         (label, quantity): _cell(quantity, mean, half, std)

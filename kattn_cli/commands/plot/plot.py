@@ -19,7 +19,7 @@ from kattn_cli.tables.summary import print_summary
 
 
 def plot_runs(runs: Sequence[Run], folder: Path, paper: PaperName | None = None) -> list[Path]:
-    """Draw into ``folder``, with ``comparison.csv`` beside the figures; returns the files but the latter.
+    """Draw into ``folder``, with ``comparison.csv`` beside the figures; return the files but the latter.
 
     Args:
         paper: also its tables, with ours beside its numbers: printed and as ``paper_<name>.csv`` and

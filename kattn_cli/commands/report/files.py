@@ -49,7 +49,7 @@ def _drawn(draw: Callable[[Path], Sequence[Path]], slug: str, name: str, output:
 
 
 def write_page(page: Page, output: Path) -> list[Path]:
-    """Write all but the figures, which are there; files that an earlier page named and this one does not are removed.
+    """Write all but the figures, which are there; remove files that an earlier page named and this one does not.
 
     Raises:
         RunError: if a file cannot be written.
@@ -73,7 +73,7 @@ def write_page(page: Page, output: Path) -> list[Path]:
 
 
 def _named(path: Path) -> set[str]:
-    """The files of an earlier page."""
+    """Return the files of an earlier page."""
     with suppress(OSError, ValueError):
         named = _OWN.findall(path.read_text(encoding="utf-8"))
         return {name for name in named if ".." not in name}

@@ -50,7 +50,7 @@ def report(
     test: TestName = "t",
     figures: bool = True,
 ) -> list[Path]:
-    """Write ``report.md``, ``report.html``, and CSV, LaTeX and figures beside them; returns the two pages.
+    """Write ``report.md``, ``report.html``, and CSV, LaTeX and figures beside them; return the two pages.
 
     Raises:
         RunError: if nothing was measured, or a file cannot be written.
@@ -85,7 +85,7 @@ def report(
 
 
 def _nothing(*_: object) -> type[list[Picture]]:
-    """In the place of work that is not to be done."""
+    """Stand in the place of work that is not to be done."""
     return list
 
 
@@ -99,14 +99,14 @@ def _group(
 
 
 def _flops(groups: Sequence[Group]) -> dict[str, Flops]:
-    """By the group's slug and the label."""
+    """Return operations by the group's slug and the label."""
     return forward_flops(
         {f"{group.slug} {label}": runs[0] for group in groups for label, runs in group.by_label.items()}
     )
 
 
 def forward_flops(runs: Mapping[str, Run]) -> dict[str, Flops]:
-    """Of one sample of each run's data, under the same names; why not, where its recipe cannot be built here.
+    """Return operations of one sample of each run, under the same names; or why a recipe cannot be built here.
 
     Equal models on equal data are counted once.
     """
@@ -137,13 +137,13 @@ def _count(recipe: Recipe, folder: Path) -> Flops:
 
 
 def _why(error: KattnError, path: Path) -> str:
-    """Its first line, without the recipe's path."""
+    """Return the first line of an error, without the recipe's path."""
     return " ".join(str(error).splitlines()[:1]).removeprefix(f"{path}: ")
 
 
 @contextmanager
 def workers(count: int) -> Iterator[Begin]:
-    """Called with a function and its arguments, it begins; the result is there when what that returns is called.
+    """Yield a function that begins work in a process, and returns one that waits for its result.
 
     ``count``: of how many pieces the work is. One alone, or on one core, is done when its result is asked for.
     """

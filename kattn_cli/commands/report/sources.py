@@ -37,7 +37,7 @@ class Sources:
 
 
 def find_sources(arguments: Sequence[str], results: Path) -> Sources:
-    """All that the arguments mean: runs, by folder or name, tables, folders of both.
+    """Return all that the arguments mean: runs, by folder or name, tables, folders of both.
 
     Without an argument, every run below ``results`` but for the committed reference.
 
@@ -68,7 +68,7 @@ def find_sources(arguments: Sequence[str], results: Path) -> Sources:
 
 
 def _folder(argument: str, results: Path) -> Path | None:
-    """The folder above runs or tables that is meant."""
+    """Return the folder above runs or tables that is meant."""
     for folder in (Path(argument), results / argument):
         if folder.is_dir() and not (folder / MANIFEST).is_file():
             return folder
@@ -81,7 +81,7 @@ def _runs(argument: str, results: Path) -> list[Run]:
 
 
 def _cost_tables(folder: Path) -> Iterator[Path]:
-    """Every CSV below that is neither a run's nor a report's, nor drawn from another, as ``cpu.ratios.csv`` is."""
+    """Yield every CSV below that is neither a run's nor a report's, nor drawn from another (``cpu.ratios.csv``)."""
     for where, folders, files in os.walk(folder):
         if MANIFEST in files or PAGE in files:
             folders.clear()
@@ -91,7 +91,7 @@ def _cost_tables(folder: Path) -> Iterator[Path]:
 
 
 def _read(path: Path, above: Path) -> CostTable | None:
-    """The table of costs, if it is one."""
+    """Return the table of costs, if it is one."""
     try:
         kind, table = read_cost_table(path)
     except RunError:
@@ -100,7 +100,7 @@ def _read(path: Path, above: Path) -> CostTable | None:
 
 
 def _usable(runs: Sequence[Run]) -> tuple[list[FinishedRun], list[str]]:
-    """The newest finished run of each label and seed, in the order of their labels; in words what was left out."""
+    """Return the newest finished run of each label and seed, in the order of labels; in words what was left out."""
     chosen: dict[tuple[str, int], FinishedRun] = {}
     left_out = []
     older = 0

@@ -65,7 +65,7 @@ def spectra_of_runs(
 
 @torch.no_grad()
 def _layers(moment: Moment, inputs: int, exact_up_to: int) -> Iterator[tuple[Spectra, dict[str, Any]]]:
-    """Each layer that has them: its spectra over the inputs, and what its rows have in common."""
+    """Yield the spectra of each layer that has them over the inputs, and what its rows have in common."""
     opened = moment.opened
     split = _of_one_length(opened.data.splits["validation"], inputs).to(opened.model.device)
     mechanisms = opened.model.mechanisms()
@@ -95,7 +95,7 @@ def _layers(moment: Moment, inputs: int, exact_up_to: int) -> Iterator[tuple[Spe
 
 
 def _of_one_length(split: Any, inputs: int) -> Any:
-    """The first ``inputs`` of a split; of sequences of several lengths, whose matrices differ in size, the longest."""
+    """Return the first ``inputs`` of a split; of sequences of several lengths, whose matrices differ, the longest."""
     if isinstance(split, SequenceSplit):
         lengths = split.lengths.amin(-1) if split.lengths.ndim > 1 else split.lengths
         split = split.subset(torch.where(lengths == lengths.max())[0])
@@ -103,7 +103,7 @@ def _of_one_length(split: Any, inputs: int) -> Any:
 
 
 def _batch_size(moment: Moment, split: Any) -> int:
-    """So that no more than :data:`ENTRIES` of matrices are in memory at once."""
+    """Return a size with which no more than :data:`ENTRIES` of matrices are in memory at once."""
     image, _ = next(split.first(1).batches(1))
     model = moment.opened.model
     n = max(x.shape[1] for x in model.attention_inputs(image))
@@ -132,7 +132,7 @@ def _tell_without(moment: Moment, layers: Sequence[int]) -> None:
 
 
 def _spectrum_rows(found: Spectra, about: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A row for each head and index."""
+    """Yield a row for each head and index."""
     quantities = {"singular_value": found.values, "cumulative_explained_variance": explained_variance(found)}
     over_inputs = {name: mean_and_deviation(values) for name, values in quantities.items()}
     error = found.error.amax(0)
@@ -146,7 +146,7 @@ def _spectrum_rows(found: Spectra, about: dict[str, Any]) -> Iterator[dict[str, 
 
 
 def _rank_rows(found: Spectra, about: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """A row for each head."""
+    """Yield a row for each head."""
     counted = ranks(found)
     names = {"numerical_rank": counted.numerical, "effective_rank": counted.effective, "rank_90": counted.ninety}
     over_inputs = {name: mean_and_deviation(values) for name, values in names.items()}
@@ -158,5 +158,5 @@ def _rank_rows(found: Spectra, about: dict[str, Any]) -> Iterator[dict[str, Any]
 
 
 def _place(about: dict[str, Any]) -> dict[str, Any]:
-    """The columns that come first."""
+    """Return the columns that come first."""
     return {"epoch": about["epoch"], "layer": about["layer"]}
