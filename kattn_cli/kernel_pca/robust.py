@@ -100,12 +100,6 @@ class RobustComponents(NamedTuple):
     """The dual objective after each step."""
 
 
-def loss_value(loss: Loss, scores: Array) -> float:
-    """``L(E)``, from its conjugate ``½‖H‖² + Ψ*(H)``, which ``H = prox_{Ψ*}(E)`` attains."""
-    h = loss.prox(scores)
-    return float(np.vdot(h, scores) - np.vdot(h, h) / 2) - loss.conjugate(h)
-
-
 def robust_kernel_pca(
     gram: Array,
     components: int,

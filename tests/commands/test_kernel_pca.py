@@ -123,4 +123,26 @@ def test_options_at_fault(app: typer.Typer, tmp_path: Path) -> None:
 
     assert "expected a share above 0 and below 1, such as 1e-2" in run("--tolerance", "1")
     assert "'mnist' is not one of 'digits' 'synthetic'" in run("--data", "mnist")
-    assert "kattn kernel-pca --data digits" in run("--help")
+    assert "kattn kernel-pca solvers losses --data digits" in run("--help")
+
+
+def test_robust_losses_and_asymmetric_kernels(app: typer.Typer, tmp_path: Path) -> None:
+    """Huber's loss misses less beside outliers; landmarks come nearer to the SVD the more there are."""
+    sizes = ["--data", "synthetic", "--kernel", "rbf", "--n", "300", "--components", "4", "--rounds", "1"]
+    done = CliRunner().invoke(
+        app, ["losses", "asymmetric", *sizes, "-q", "--results", str(tmp_path)], catch_exceptions=False
+    )
+    assert done.exit_code == 0
+    folder = tmp_path / "kernel_pca"
+    assert {path.name for path in folder.iterdir()} == {
+        f"{stem}.{kind}" for stem in ("losses", "asymmetric") for kind in ("csv", "json")
+    }
+    losses = pd.read_csv(folder / "losses.csv").set_index("loss")
+    assert losses.index.tolist() == ["variance", "Huber", "Insensitive"]
+    assert 0 < losses.loc["Huber", "missed"] < losses.loc["variance", "missed"] < 1
+    assert (losses["points"] <= 1).all()
+    asymmetric = pd.read_csv(folder / "asymmetric.csv")
+    assert asymmetric["method"].tolist() == ["SVD"] + ["Nyström"] * 4
+    assert asymmetric["residual"][0] < 1e-12
+    assert asymmetric["error"][0] < asymmetric["error"].tolist()[-1] < asymmetric["error"][1]
+    assert json.loads((folder / "losses.json").read_text())["settings"]["points"] == 300

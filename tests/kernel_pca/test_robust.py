@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics.pairwise import rbf_kernel
 
 from kattn_cli.audit.gram import centred
-from kattn_cli.kernel_pca.robust import Huber, Insensitive, Loss, Order, loss_value, project_rows, robust_kernel_pca
+from kattn_cli.kernel_pca.robust import Huber, Insensitive, Loss, Order, project_rows, robust_kernel_pca
 from kattn_cli.kernel_pca.solvers import Array, full
 
 GRAM = centred(rbf_kernel(load_digits().data[:150] / 16, gamma=0.05))
@@ -19,6 +19,12 @@ ORDERS: dict[Order, float] = {"1": 1, "2": 2, "inf": np.inf}
 
 def draws(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def loss_value(loss: Loss, scores: Array) -> float:
+    """``L(E)``, from its conjugate ``½‖H‖² + Ψ*(H)``, which ``H = prox_{Ψ*}(E)`` attains."""
+    h = loss.prox(scores)
+    return float(np.vdot(h, scores) - np.vdot(h, h) / 2) - loss.conjugate(h)
 
 
 @pytest.mark.parametrize("order", ORDERS)

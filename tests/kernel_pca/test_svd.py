@@ -1,4 +1,4 @@
-"""Kernel SVD: the two equations, primal and dual scores, the objective of Primal-Attention, asymmetric Nyström."""
+"""Kernel SVD: its two equations, the objective of Primal-Attention, and the asymmetric Nyström method."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.kernel_pca.solvers import full
-from kattn_cli.kernel_pca.svd import (
-    KernelSvd,
-    dual_scores,
-    kernel_svd,
-    landmarks,
-    nystrom,
-    nystrom_extension,
-    primal_scores,
-    primal_weights,
-)
+from kattn_cli.kernel_pca.svd import KernelSvd, kernel_svd, landmarks, nystrom
 from kattn_cli.kernels.primal import cosine_features, ksvd_objective
 
 N, M, P, S = 23, 17, 6, 4
@@ -34,10 +25,6 @@ def phi() -> Tensor:
 @pytest.fixture
 def psi() -> Tensor:
     return random(M, P, seed=1)
-
-
-def product(found: KernelSvd) -> Tensor:
-    return found.left * found.values[..., None, :] @ found.right.mT
 
 
 def test_both_equations_hold_of_each_of_several_matrices() -> None:
@@ -63,33 +50,13 @@ def test_a_symmetric_kernel_gives_kernel_pca(phi: Tensor) -> None:
     torch.testing.assert_close(found.left.abs(), torch.tensor(abs(expected.vectors)))
 
 
-def test_primal_and_dual_scores_are_equal(phi: Tensor, psi: Tensor) -> None:
-    """And ``e = H_e Σ``, ``r = H_r Σ`` for the points of the solution (Remark 3.3)."""
-    kernel = phi @ psi.T
-    found = kernel_svd(kernel, S)
-    primal, dual = primal_scores(primal_weights(found, phi, psi), phi, psi), dual_scores(found, kernel, kernel)
-    torch.testing.assert_close(primal.e, dual.e)
-    torch.testing.assert_close(primal.r, dual.r)
-    torch.testing.assert_close(dual.e, found.left * found.values)
-    torch.testing.assert_close(dual.r, found.right * found.values)
-
-
-def test_points_not_seen_before(phi: Tensor, psi: Tensor) -> None:
-    found = kernel_svd(phi @ psi.T, S)
-    x, z = random(5, P, seed=2), random(7, P, seed=3)
-    primal, dual = primal_scores(primal_weights(found, phi, psi), x, z), dual_scores(found, x @ psi.T, phi @ z.T)
-    assert dual.e.shape == (5, S)
-    torch.testing.assert_close(primal.e, dual.e)
-    torch.testing.assert_close(primal.r, dual.r)
-
-
 def test_the_objective_is_zero_at_the_solution_only(phi: Tensor) -> None:
     """Lemma 4.2, for two heads of cosine features and Λ = Σ⁻¹; twice that Λ gives Tr Σ, the mean over heads."""
     pair = phi, random(N, P, seed=1)
     left, right = (cosine_features(torch.stack([one, one.square()])[None]) for one in pair)
     found = kernel_svd(left @ right.mT, S)
-    w_e, w_r = primal_weights(found, left, right)
-    scores = primal_scores((w_e, w_r), left, right)
+    w_e, w_r = right.mT @ found.right, left.mT @ found.left  # Σ_j ψ(z_j) h_{r_j}ᵀ and Σ_i φ(x_i) h_{e_i}ᵀ
+    scores = left @ w_e, right @ w_r
     regulariser = 1 / found.values[0]
     assert ksvd_objective(*scores, w_e, w_r, regulariser, "paper").abs().item() < 1e-13
     twice = ksvd_objective(*scores, w_e, w_r, 2 * regulariser, "paper")
@@ -105,33 +72,29 @@ def sampled(kernel: Tensor, n: int, m: int) -> tuple[Tensor, Tensor, Tensor]:
 @pytest.mark.parametrize(("n", "m"), [(P, P), (P + 2, P + 5)])
 def test_nystrom_is_exact_where_the_landmarks_have_the_rank(phi: Tensor, psi: Tensor, n: int, m: int) -> None:
     kernel = phi @ psi.T
-    expected, found = kernel_svd(kernel, S), nystrom(*sampled(kernel, n, m), S)
-    torch.testing.assert_close(found.values, expected.values)
-    assert max(one.item() for one in found.residuals(kernel)) < 1e-10
-    torch.testing.assert_close(found.left.T @ found.left, torch.eye(S, dtype=torch.float64))
-    torch.testing.assert_close(product(nystrom_extension(*sampled(kernel, n, m), n)), kernel)
+    torch.testing.assert_close(nystrom(*sampled(kernel, n, m), n).product, kernel)
 
 
 def test_nystrom_with_too_few_landmarks_is_not() -> None:
     kernel = random(N, P) @ random(P, M, seed=1)
     found = nystrom(*sampled(kernel, P - 1, P - 1), P)
     assert found.values.shape == (P - 1,)
-    assert (product(found) - kernel).norm() > 0.01 * kernel.norm()
+    assert (found.product - kernel).norm() > 0.01 * kernel.norm()
 
 
 def test_nystrom_with_every_point_a_landmark_is_the_svd() -> None:
     kernel = random(2, N, M)
-    for found in (nystrom(kernel, kernel, torch.arange(N), S), nystrom_extension(kernel, kernel, torch.arange(N), S)):
-        torch.testing.assert_close(found.values, kernel_svd(kernel, S).values)
-        assert max(one.max() for one in found.residuals(kernel)) < 1e-12
+    found = nystrom(kernel, kernel, torch.arange(N), S)
+    torch.testing.assert_close(found.values, kernel_svd(kernel, S).values)
+    assert max(one.max() for one in found.residuals(kernel)) < 1e-12
 
 
-def test_the_extension_estimates_values_and_unit_columns() -> None:
+def test_nystrom_estimates_values_and_unit_columns() -> None:
     """Within 2 % for a smooth kernel and evenly spread landmarks: the three factors of shares are right."""
     x, z = torch.linspace(0, 1, 400, dtype=torch.float64), torch.linspace(0.2, 1.4, 300, dtype=torch.float64)
     kernel = torch.exp(-((x[:, None] - z) ** 2))
     rows = torch.arange(2, 400, 5)
-    found, exact = nystrom_extension(kernel[rows], kernel[:, 1::3], rows, 2), kernel_svd(kernel, 2)
+    found, exact = nystrom(kernel[rows], kernel[:, 1::3], rows, 2), kernel_svd(kernel, 2)
     torch.testing.assert_close(found.values, exact.values, rtol=0.02, atol=0)
     for one, other in ((found.left, exact.left), (found.right, exact.right)):
         torch.testing.assert_close(one.norm(dim=0), torch.ones(2, dtype=torch.float64), rtol=0.02, atol=0)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from kattn_cli.commands.options import QuietOption, ResultsOption
 from kattn_cli.errors import KattnError, stoppable
 
-EXAMPLE = "Example:  kattn kernel-pca --data digits --kernel rbf --components 20 --tolerance 1e-2"
+EXAMPLE = "Example:  kattn kernel-pca solvers losses --data digits --kernel rbf --components 20 --tolerance 1e-2"
 
 
 class DataSet(str, Enum):
@@ -28,7 +28,24 @@ class Kernel(str, Enum):
     polynomial = "polynomial"
 
 
+class Table(str, Enum):
+    """What is measured."""
+
+    solvers = "solvers"
+    losses = "losses"
+    asymmetric = "asymmetric"
+
+
 def kernel_pca(
+    tables: Annotated[
+        list[Table] | None,
+        typer.Argument(
+            metavar="[TABLE...]",
+            help="solvers: time to an accuracy; losses: robust and sparse ones beside outliers; asymmetric: kernel "
+            "SVD, exact and from landmarks. [default: solvers]",
+            show_default=False,
+        ),
+    ] = None,
     data: Annotated[
         list[DataSet] | None, typer.Option(help="digits or synthetic (normal); repeat. [default: both]")
     ] = None,
@@ -36,36 +53,67 @@ def kernel_pca(
     n: Annotated[int, typer.Option(min=2, help="Points of the synthetic set.")] = 2000,
     components: Annotated[int, typer.Option(min=1, help="Components s.")] = 20,
     tolerance: Annotated[
-        float, typer.Option(help="The share of the best components' variance that may be missed, in (0, 1).")
+        float,
+        typer.Option(help="Of solvers: the share of the best variance that may be missed, in (0, 1)."),
     ] = 1e-2,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds, in each of which all solvers take their turn.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the synthetic set and of all that solvers draw.")] = 0,
+    rounds: Annotated[
+        int,
+        typer.Option(min=1, help="Rounds, in each of which all solvers take their turn; repeats of asymmetric."),
+    ] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the synthetic set and of all that is drawn.")] = 0,
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
 ) -> None:
-    """Time of kernel PCA to a stated accuracy: the dual by L-BFGS against full, Lanczos and randomised SVD.
+    """Kernel PCA: time to a stated accuracy, robust losses, asymmetric kernels.
 
-    Each iterative solver is first given the cheapest settings that reach the accuracy; what it then reached is beside
-    its time. Ratios are to the dual's time in the same round, above 1 where the dual is faster.
+    solvers: the dual by L-BFGS against full, Lanczos and randomised SVD. Each iterative solver is first given the
+    cheapest settings that reach the accuracy; what it then reached is beside its time. Ratios are to the dual's time in
+    the same round, above 1 where the dual is faster.
+
+    losses: 3 % of the points are moved onto a line far out; which share of the other points' variance the components
+    of each loss miss, and of which share of the points they are made.
+
+    asymmetric: time and error of a kernel SVD, and of the Nyström method from 5 to 40 % of rows and columns.
     """
     if not 0 < tolerance < 1:
         raise KattnError(f"--tolerance {tolerance}: expected a share above 0 and below 1, such as 1e-2")
+    from kattn_cli.commands.kernel_pca.solvers import FOLDER, Settings
+    from kattn_cli.console import console
+
+    console.quiet = quiet
+    settings = Settings(components, tolerance, rounds, n, seed)
+    chosen: Any = [one.value for one in data or DataSet], [one.value for one in kernel or Kernel]
+    with stoppable(f"the rounds that were finished are under {results / FOLDER}/"):
+        for table in tables or [Table.solvers]:
+            if table is Table.solvers:
+                _solvers(*chosen, settings, results)
+            else:
+                from kattn_cli.commands.kernel_pca.variants import measure_asymmetric, measure_losses
+
+                measure = measure_losses if table is Table.losses else measure_asymmetric
+                _print(measure(*chosen, settings, results))
+
+
+def _solvers(data: list[Any], kernels: list[Any], settings: Any, results: Path) -> None:
     import pandas as pd
 
-    from kattn_cli.commands.kernel_pca.solvers import Settings, measure_kernel_pca
+    from kattn_cli.commands.kernel_pca.solvers import measure_kernel_pca
     from kattn_cli.console import console
     from kattn_cli.figures.kernel_pca import draw_kernel_pca
     from kattn_cli.tables.costs import solver_ratios
 
-    console.quiet = quiet
-    settings = Settings(components, tolerance, rounds, n, seed)
-    chosen = [one.value for one in data or DataSet], [one.value for one in kernel or Kernel]
-    with stoppable(f"the rounds that were finished are under {results / 'kernel_pca'}/"):
-        paths = measure_kernel_pca(*chosen, settings, results=results)  # type: ignore[arg-type]
-    for path in paths:
+    for path in measure_kernel_pca(data, kernels, settings, results=results):
         times = pd.read_csv(path)
-        table = solver_ratios(times)
-        table.to_csv(path.with_name(f"{path.stem}.ratios.csv"), index=False)
-        console.print(table.to_string(index=False, float_format="{:.3g}".format))
-        console.print(path)
+        solver_ratios(times).to_csv(path.with_name(f"{path.stem}.ratios.csv"), index=False)
+        _print(path, path.with_name(f"{path.stem}.ratios.csv"))
         console.print(draw_kernel_pca(times, path.parent, path.stem))
+
+
+def _print(path: Path, shown: Path | None = None) -> None:
+    """Print a table, or another one in its place, and where it lies."""
+    import pandas as pd
+
+    from kattn_cli.console import console
+
+    console.print(pd.read_csv(shown or path).to_string(index=False, na_rep="", float_format="{:.3g}".format))
+    console.print(path)

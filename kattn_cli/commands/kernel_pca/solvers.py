@@ -61,17 +61,12 @@ def measure_kernel_pca(
     Raises:
         KattnError: if a data set has too few points for so many components.
     """
-    points = {name: _points(name, settings) for name in dict.fromkeys(data)}
-    for name, x in points.items():
-        if len(x) <= settings.components:
-            wanted = f"expected fewer than the {len(x)} points of {name}"
-            raise KattnError(f"--components {settings.components}: {wanted}")
-    paths = []
+    every, paths = points(data, settings), []
     with progress_bar("round") as bar:
-        task = bar.add_task("kernel PCA", total=len(points) * len(kernels) * settings.rounds, count="", note="")
-        for name, x in points.items():
+        task = bar.add_task("kernel PCA", total=len(every) * len(kernels) * settings.rounds, count="", note="")
+        for name, x in every.items():
             paths.append(new_csv(results / FOLDER, name))
-            record = {**provenance("cpu"), "threads": _threads(), "settings": asdict(settings), "tuned": {}}
+            record = {**record_of(settings), "tuned": {}}
             write_manifest_of(paths[-1], record)
             for kernel in dict.fromkeys(kernels):
                 bar.update(task, note=f"{name}, {kernel}: tuning")
@@ -85,6 +80,25 @@ def measure_kernel_pca(
                     bar.update(task, completed=done, count=f"{number}/{settings.rounds}", note=note)
             write_manifest_of(paths[-1], {**record, "end": now()})
     return paths
+
+
+def points(data: Sequence[DataName], settings: Settings) -> dict[DataName, Array]:
+    """Return the points of each data set.
+
+    Raises:
+        KattnError: if one has too few for so many components.
+    """
+    every = {name: _points(name, settings) for name in dict.fromkeys(data)}
+    for name, x in every.items():
+        if len(x) <= settings.components:
+            wanted = f"expected fewer than the {len(x)} points of {name}"
+            raise KattnError(f"--components {settings.components}: {wanted}")
+    return every
+
+
+def record_of(settings: Settings) -> dict[str, Any]:
+    """Return the manifest of a table, as it begins."""
+    return {**provenance("cpu"), "threads": _threads(), "settings": asdict(settings)}
 
 
 def _points(name: DataName, settings: Settings) -> Array:
