@@ -8,25 +8,19 @@ from typing import Annotated
 
 import typer
 
+from kattn_cli.commands.list.listing import LISTS, attention_table, listing
 from kattn_cli.commands.options import ResultsOption
 from kattn_cli.errors import KattnError
 
 EXAMPLE = "Example:  kattn list attention"
 
 
-class Kind(str, Enum):
-    """What ``kattn list`` can list."""
-
-    attention = "attention"
-    data = "data"
-    models = "models"
-    attacks = "attacks"
-    recipes = "recipes"
-    runs = "runs"
+Kind = Enum("Kind", {name: name for name in LISTS}, type=str)  # type: ignore[misc]
+"""What ``kattn list`` can list."""
 
 
 def list_(
-    kind: Annotated[Kind, typer.Argument(help="What to list.")] = Kind.recipes,
+    kind: Annotated[Kind, typer.Argument(help="What to list.")] = Kind["recipes"],
     markdown: Annotated[bool, typer.Option("--markdown", help="The mechanisms as the README's table.")] = False,
     results: ResultsOption = Path("results"),
 ) -> None:
@@ -35,12 +29,8 @@ def list_(
 
     console.quiet = False
     if markdown:
-        if kind is not Kind.attention:
+        if kind.value != "attention":
             raise KattnError(f"--markdown: only attention has such a table, not {kind.value}")
-        from kattn_cli.commands.list.attention_table import attention_table
-
         console.print(attention_table(), markup=False)
         return
-    from kattn_cli.commands.list.listing import listing
-
     console.print(listing(kind.value, results))

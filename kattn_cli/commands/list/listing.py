@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import inspect
+import typing
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel
-from rich.table import Table
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from rich.table import Table
 
-from kattn_cli.recipe.files import find_recipes, recipes_folder, shipped_recipes
-from kattn_cli.runs.run import all_runs
-from kattn_cli.tables.measures import best_epoch
+    from kattn_cli.attention.mechanism import AttentionMechanism
 
 Rows = Iterable[tuple[str, ...]]
 
 
-def _attention() -> Rows:
+def _attention(results: Path) -> Rows:
     from kattn_cli.attention import ATTENTIONS
     from kattn_cli.attention.options import all_options
 
@@ -31,13 +31,13 @@ def _yaml(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _data() -> Rows:
+def _data(results: Path) -> Rows:
     from kattn_cli.commands.data.command import data_rows
 
     yield from data_rows()
 
 
-def _models() -> Rows:
+def _models(results: Path) -> Rows:
     from kattn_cli.models.vit import timm_names
     from kattn_cli.recipe.model import KINDS, PRESETS
 
@@ -58,7 +58,7 @@ def _keys(model: type[BaseModel]) -> str:
     return ", ".join(key for key in model.model_fields if key != "name")
 
 
-def _attacks() -> Rows:
+def _attacks(results: Path) -> Rows:
     from kattn_cli.attacks import ATTACKS
 
     for name, attack in ATTACKS.items():
@@ -66,13 +66,18 @@ def _attacks() -> Rows:
         yield name, attack.description, f"{attack.access}, {' '.join(attack.norms)}{schedule}"
 
 
-def _recipes() -> Rows:
+def _recipes(results: Path) -> Rows:
+    from kattn_cli.recipe.files import find_recipes, shipped_recipes
+
     for name in shipped_recipes():
         first = find_recipes(name)[0].read_text(encoding="utf-8").splitlines()[0]
         yield name, first.removeprefix("#").strip() if first.startswith("#") else ""
 
 
 def _runs(results: Path) -> Rows:
+    from kattn_cli.runs.run import all_runs
+    from kattn_cli.tables.measures import best_epoch
+
     for run in all_runs(results, unreadable=True):
         if run.status == "unreadable":
             yield run.folder.relative_to(results).as_posix(), run.status, "", ""
@@ -86,13 +91,15 @@ def _runs(results: Path) -> Rows:
         )
 
 
-LISTS: dict[str, Callable[[], Rows]] = {
+LISTS: dict[str, Callable[[Path], Rows]] = {
     "attention": _attention,
     "data": _data,
     "models": _models,
     "attacks": _attacks,
     "recipes": _recipes,
+    "runs": _runs,
 }
+"""What can be listed: the rows of each kind, each from its registry, or from the results folder."""
 NOTES = {
     "data": "kattn data check NAME says of each file whether it is there; kattn data fetch NAME downloads.",
     "models": "A preset's sizes can be changed: {name: tost_tiny, depth: 6}. Any other size and patch of timm's "
@@ -102,9 +109,13 @@ NOTES = {
 
 
 def listing(kind: str, results: Path) -> Table:
-    """A table of one kind of thing."""
+    """Return a table of one kind of :data:`LISTS`."""
+    from rich.table import Table
+
+    from kattn_cli.recipe.files import recipes_folder
+
     captions = {**NOTES, "runs": f"under {results}/", "recipes": f"in {recipes_folder()}"}
-    rows = list(_runs(results) if kind == "runs" else LISTS[kind]())
+    rows = list(LISTS[kind](results))
     table = Table(caption=captions.get(kind), show_header=False, caption_justify="left", box=None, padding=(0, 3, 0, 0))
     longest = max((len(row[0]) for row in rows), default=0)
     table.add_column(overflow="fold", min_width=min(longest, 36))
@@ -113,3 +124,40 @@ def listing(kind: str, results: Path) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
+
+
+COLUMNS = (
+    "name",
+    "paper",
+    "cost in N",
+    "causal",
+    "mask",
+    "conventions",
+    "what the authors' program does instead",
+)
+
+
+def attention_table() -> str:
+    """Return every mechanism of the papers, then every baseline, as the Markdown table that the README carries."""
+    from kattn_cli.attention import BASELINES, MECHANISMS
+
+    rows = [COLUMNS, ("---",) * len(COLUMNS)]
+    for attentions in (MECHANISMS, BASELINES):
+        rows += [_mechanism_row(name, cls) for name, cls in attentions.items()]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _mechanism_row(name: str, cls: type[AttentionMechanism]) -> tuple[str, ...]:
+    card = cls.card
+    causal = _yes(cls.supports_causal) + (", decodes" if hasattr(cls, "decode") else "")
+    masked = _yes("mask" in inspect.signature(cls.forward).parameters)
+    return f"`{name}`", card.paper, card.cost, causal, masked, ", ".join(_conventions(cls)), card.differs
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _conventions(cls: type[AttentionMechanism]) -> tuple[str, ...]:
+    hints = typing.get_type_hints(cls.__init__)
+    return typing.get_args(hints["convention"]) if "convention" in hints else ()
