@@ -31,7 +31,7 @@ class AttackSettings:
 
     @property
     def step_size(self) -> float:
-        """In the units of the pixels."""
+        """Return the step in the units of the pixels."""
         return self.relative_step * (self.epsilon if math.isfinite(self.epsilon) else 1)
 
 
@@ -65,27 +65,27 @@ class Attack:
 
     @property
     def perturb(self) -> Callable[..., Any]:
-        """The attack itself."""
+        """Return the attack's function, importing its file."""
         return resolve_name(f"{self.module}:perturb")
 
     @property
     def passes(self) -> Callable[[AttackSettings], Passes]:
-        """How many passes of the model it takes with given settings."""
+        """Return the function from settings to the passes of the model that the attack takes."""
         return resolve_name(f"{self.module}:passes")
 
     @property
     def needs_budget(self) -> bool:
-        """Whether ε must be finite."""
+        """Return whether ε must be finite."""
         return all(math.isfinite(epsilon) for epsilon in self.epsilons)
 
     @property
     def access(self) -> str:
-        """What it sees of the model: ``white-box`` or ``black-box``."""
+        """Return what the attack sees of the model: ``white-box`` or ``black-box``."""
         return "white-box" if self.white_box else "black-box"
 
     @property
     def schedule(self) -> str:
-        """``20 steps of 0.15 ε``; nothing where it takes no steps, or sets its own."""
+        """Return ``20 steps of 0.15 ε``, or nothing where the attack takes no steps."""
         unit = "ε" if self.needs_budget else "pixels"
         step = f" of {self.relative_step:g} {unit}" if self.relative_step else ""
         return f"{self.steps:,} step{'s' * (self.steps > 1)}{step}" if self.steps else ""

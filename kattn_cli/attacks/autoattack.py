@@ -22,7 +22,7 @@ FEWEST_CLASSES = 4
 def perturb(
     model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
 ) -> Tensor:
-    """The first image found that the model gets wrong; the clean one where none was.
+    """Return the first image found that the model gets wrong; the clean one where none was.
 
     Raises:
         KattnError: for an infinite ε, a target, a model of fewer than 4 classes, or images too small in ℓ2 and ℓ1.

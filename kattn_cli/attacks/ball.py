@@ -54,7 +54,7 @@ def require(name: str, settings: AttackSettings) -> None:
 
 
 def loss_gradient(model: Model, images: Tensor, labels: Tensor) -> Tensor:
-    """Gradient of the summed cross-entropy with respect to the images: of each image's own loss."""
+    """Return the gradient of each image's cross-entropy with respect to the image."""
     images = images.detach().requires_grad_()
     with torch.enable_grad():
         loss = F.cross_entropy(model(images), labels, reduction="sum")
@@ -63,7 +63,7 @@ def loss_gradient(model: Model, images: Tensor, labels: Tensor) -> Tensor:
 
 
 def steepest(gradient: Tensor, norm: Norm) -> Tensor:
-    """The direction of length 1 in ``norm`` (linf or l2), image by image, along which the loss rises fastest.
+    """Return the direction of length 1 in ``norm`` (linf or l2), image by image, along which the loss rises fastest.
 
     ``gradient``: ``(B, C, H, W)``. Where an image's is zero, so is its direction.
     """
@@ -74,7 +74,7 @@ def steepest(gradient: Tensor, norm: Norm) -> Tensor:
 
 
 def uniform_in_ball(images: Tensor, settings: AttackSettings, generator: torch.Generator) -> Tensor:
-    """Perturbations of the images' shape, uniform in the ε-ball of the norm (linf or l2).
+    """Return perturbations of the images' shape, uniform in the ε-ball of the norm (linf or l2).
 
     ℓ2: a uniform direction times ε · radius^(1/d), the radius uniform in [0, 1] and d the number of pixel values.
     """
@@ -89,7 +89,7 @@ def uniform_in_ball(images: Tensor, settings: AttackSettings, generator: torch.G
 
 
 def distances(adversarial: Tensor, images: Tensor) -> dict[Norm, Tensor]:
-    """How far each image went in each norm, ``(B,)`` float64 each."""
+    """Return how far each image went in each norm, ``(B,)`` float64 each."""
     change = (adversarial - images).flatten(1)
     return {
         norm: torch.linalg.vector_norm(change, order, dim=1, dtype=torch.float64) for norm, order in _ORDERS.items()
@@ -97,7 +97,7 @@ def distances(adversarial: Tensor, images: Tensor) -> dict[Norm, Tensor]:
 
 
 def project(adversarial: Tensor, images: Tensor, settings: AttackSettings) -> Tensor:
-    """Onto the ε-ball around ``images`` and onto [0, 1].
+    """Return the images brought back onto the ε-ball around ``images`` and onto [0, 1].
 
     ℓ∞ and ℓ2: the nearest point of the ball, then of the box, which brings it no farther from the image. ℓ1: drawn
     straight back towards the image, which is in both, but not the nearest point.

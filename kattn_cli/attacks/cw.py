@@ -24,7 +24,7 @@ _ROUNDING = 1e-6
 def perturb(
     model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
 ) -> Tensor:
-    """The nearest image found that the model gets wrong (or right, where targeted); the clean one where none was.
+    """Return the nearest image found that the model gets wrong (right, where targeted); the clean one where none was.
 
     With a finite ε, the clean image also where the one found is farther than ε, up to rounding.
 

@@ -12,7 +12,7 @@ from kattn_cli.attacks.ball import Model, loss_gradient, require, steepest
 def perturb(
     model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
 ) -> Tensor:
-    """``x ± ε · steepest ascent of the cross-entropy``, clipped to [0, 1]; minus where targeted. Draws nothing.
+    """Return ``x ± ε · steepest ascent of the cross-entropy``, clipped to [0, 1]; minus where targeted. Draw nothing.
 
     Raises:
         KattnError: for another norm or an infinite ε.

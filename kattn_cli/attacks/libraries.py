@@ -35,7 +35,7 @@ class _Wrapped(nn.Module):
 
 
 def import_foolbox() -> Any:
-    """foolbox, which by itself does not import where there is no git program, for want of what is not used here."""
+    """Return foolbox, imported even where there is no git program, which it asks for without need."""
     os.environ.setdefault("GIT_PYTHON_REFRESH", "quiet")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -44,18 +44,18 @@ def import_foolbox() -> Any:
 
 
 def foolbox_model(model: Model, device: torch.device) -> Any:
-    """foolbox's view of the model."""
+    """Return foolbox's view of the model."""
     return import_foolbox().PyTorchModel(_Wrapped(model).eval(), bounds=(0, 1), device=device)
 
 
 def foolbox_criterion(labels: Tensor, settings: AttackSettings) -> Any:
-    """Another class than the labels, or the labels where targeted."""
+    """Return the aim: another class than the labels, or the labels where targeted."""
     criteria = import_foolbox().criteria
     return criteria.TargetedMisclassification(labels) if settings.targeted else criteria.Misclassification(labels)
 
 
 def seed_from(generator: torch.Generator) -> int:
-    """A seed for a library that wants one, in [0, 2³¹)."""
+    """Return a seed for a library that wants one, in [0, 2³¹)."""
     return int(torch.randint(2**31, (), generator=generator))
 
 

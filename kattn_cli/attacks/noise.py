@@ -15,7 +15,7 @@ from kattn_cli.attacks.ball import Model, project, require, uniform_in_ball
 def perturb(
     model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
 ) -> Tensor:
-    """``clip(x + u)`` with u uniform in the ε-ball, clipped to [0, 1].
+    """Return ``clip(x + u)`` with u uniform in the ε-ball, clipped to [0, 1].
 
     Raises:
         KattnError: for another norm, an infinite ε, or a target.

@@ -22,7 +22,7 @@ def perturb(
     *,
     random_start: bool = True,
 ) -> Tensor:
-    """``steps`` ascents of the cross-entropy, each projected onto the ε-ball around ``images`` and onto [0, 1].
+    """Climb the cross-entropy in ``steps``, each projected onto the ε-ball around ``images`` and onto [0, 1].
 
     A step goes along the gradient's sign (ℓ∞) or the normalised gradient (ℓ2); down instead of up where targeted.
 

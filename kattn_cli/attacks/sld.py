@@ -25,7 +25,7 @@ QUANTILE = 0.99
 def perturb(
     model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
 ) -> Tensor:
-    """``steps`` of equal size on the largest entries of the gradient, each projected onto the ball and onto [0, 1].
+    """Take ``steps`` on the largest entries of the gradient, each projected onto the ball and onto [0, 1].
 
     Starts at the images and draws nothing.
 
@@ -43,7 +43,7 @@ def perturb(
 
 
 def _sparse(ascent: Tensor, images: Tensor) -> Tensor:
-    """Signs of the entries at or above the quantile of each image's, divided by their number."""
+    """Return signs of the entries at or above the quantile of each image's, divided by their number."""
     blocked = ((images == 0) & (ascent < 0)) | ((images == 1) & (ascent > 0))
     sizes = ascent.masked_fill(blocked, 0).abs().flatten(1)
     rank = math.ceil(QUANTILE * (sizes.shape[1] - 1)) + 1
@@ -54,7 +54,7 @@ def _sparse(ascent: Tensor, images: Tensor) -> Tensor:
 
 
 def onto_l1_ball(change: Tensor, radius: float) -> Tensor:
-    """The nearest point of the ℓ1 ball around 0 (Duchi et al., 2008, Figure 1); ``(B, …)`` to the same."""
+    """Return the nearest point of the ℓ1 ball around 0 (Duchi et al., 2008, Figure 1); ``(B, …)`` to the same."""
     sizes = change.abs().flatten(1)
     ranked = sizes.sort(dim=1, descending=True).values
     places = torch.arange(1, sizes.shape[1] + 1, device=change.device)

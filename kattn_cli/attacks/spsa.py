@@ -29,7 +29,7 @@ CHUNK = 512
 def perturb(
     model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
 ) -> Tensor:
-    """``steps`` of Adam down the estimated gradient of the margin, each projected onto the ε-ball and onto [0, 1].
+    """Take ``steps`` of Adam down the estimated gradient of the margin, each projected onto the ball and onto [0, 1].
 
     Raises:
         KattnError: for another norm or an infinite ε.
@@ -48,20 +48,20 @@ def perturb(
 
 
 def margin(logits: Tensor, labels: Tensor) -> Tensor:
-    """Logit of the label less the highest other, ``(B,)``."""
+    """Return the logit of the label less the highest other, ``(B,)``."""
     column = labels[:, None]
     others = logits.scatter(1, column, -torch.inf).amax(1)
     return logits.gather(1, column).squeeze(1) - others
 
 
 def random_signs(images: Tensor, generator: torch.Generator) -> Tensor:
-    """-1 or 1, each with probability ½, of the images' shape and type."""
+    """Return -1 or 1, each with probability ½, of the images' shape and type."""
     draw = torch.randint(2, images.shape, generator=generator, dtype=torch.int8)
     return draw.mul_(2).sub_(1).to(images)
 
 
 def _estimate(model: Model, images: Tensor, labels: Tensor, delta: float, generator: torch.Generator) -> Tensor:
-    """Gradient of each image's margin: the mean of (f(x + δs) - f(x - δs)) / 2δ · s over random signs s."""
+    """Estimate each image's gradient of the margin: the mean of (f(x + δs) - f(x - δs)) / 2δ · s over random s."""
     gradient = torch.zeros_like(images)
     at_once = max(1, CHUNK // (2 * len(images)))
     for first in range(0, PAIRS, at_once):

@@ -18,7 +18,7 @@ from kattn_cli.attacks.libraries import PYAUTOATTACK_NORMS, isolated, require_ti
 def perturb(
     model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
 ) -> Tensor:
-    """The first image found that the model gets wrong (or right, where targeted); the clean one where none was.
+    """Return the first image found that the model gets wrong (or right, where targeted); the clean one where none was.
 
     ``steps`` are queries of the model.
 

@@ -40,18 +40,18 @@ class Box:
 
     @classmethod
     def around_pixels(cls, mean: Tensor, std: Tensor, epsilon: float) -> Box:
-        """The box that holds every image that an attack of this ε can make of pixels in [0, 1]."""
+        """Return the box that holds every image that an attack of this ε can make of pixels in [0, 1]."""
         margin = epsilon if math.isfinite(epsilon) else 0.0
         low = float((-mean / std).min()) - margin
         high = float(((1 - mean) / std).max()) + margin
         return cls(mean + low * std, (high - low) * std, high - low)
 
     def enter(self, images: Tensor) -> Tensor:
-        """Pixels to u, in [0, 1] whatever the rounding."""
+        """Map pixels to u, in [0, 1] whatever the rounding."""
         return ((images - self.offset) / self.scale).clamp_(0, 1)
 
     def leave(self, boxed: Tensor) -> Tensor:
-        """u to pixels."""
+        """Map u to pixels."""
         return boxed * self.scale + self.offset
 
 
@@ -66,7 +66,7 @@ def attack_in(
     mean: Tensor,
     std: Tensor,
 ) -> Tensor:
-    """Adversarial pixels, ``(B, C, H, W)``; where the convention is ``reference`` they may leave [0, 1].
+    """Attack in a convention; where it is ``reference``, the pixels ``(B, C, H, W)`` returned may leave [0, 1].
 
     Args:
         settings: with ε in the convention's units.
@@ -89,7 +89,7 @@ def check_in(
     mean: Tensor,
     std: Tensor,
 ) -> None:
-    """:func:`check_bounds` of pixels in the convention's units; ``reference`` does not ask for pixels in [0, 1].
+    """Assert the bounds of pixels in the convention's units; ``reference`` does not ask for pixels in [0, 1].
 
     Raises:
         AssertionError: if an image left its bounds.
@@ -104,7 +104,7 @@ def check_in(
 def distances_in(
     convention: Convention, adversarial: Tensor, images: Tensor, mean: Tensor, std: Tensor
 ) -> dict[Norm, Tensor]:
-    """:func:`distances` of pixels, in the convention's units."""
+    """Return :func:`distances` of pixels, in the convention's units."""
     if convention == "paper":
         return distances(adversarial, images)
     return distances(_normalised(adversarial, mean, std), _normalised(images, mean, std))
@@ -115,7 +115,7 @@ def _normalised(images: Tensor, mean: Tensor, std: Tensor) -> Tensor:
 
 
 def worst_of(perturb: Perturb, restarts: int) -> Perturb:
-    """``perturb`` run up to ``restarts`` times with fresh draws; ``perturb`` itself where that is once.
+    """Return ``perturb`` as up to ``restarts`` runs with fresh draws; ``perturb`` itself where that is one.
 
     Of each image the first success is kept, and only those without one are attacked again; without any, the run of the
     highest cross-entropy (the lowest, towards the target, where targeted) is kept. The first run draws what
@@ -145,7 +145,7 @@ def worst_of(perturb: Perturb, restarts: int) -> Perturb:
 
 @torch.no_grad()
 def _outcome(model: Model, images: Tensor, labels: Tensor, settings: AttackSettings) -> tuple[Tensor, Tensor]:
-    """Per image: whether the attack succeeded, and how far it got; ``(B,)`` each."""
+    """Return whether the attack on each image succeeded, and how far it got; ``(B,)`` each."""
     logits = model(images)
     losses = F.cross_entropy(logits, labels, reduction="none")
     reached = logits.argmax(1) == labels

@@ -20,7 +20,7 @@ LogKernel = Callable[[Tensor, Tensor], Tensor]
 
 
 def log_exponential(x: Tensor, y: Tensor) -> Tensor:
-    """``log κ(x, y) = xᵀy / √d``, the kernel of softmax attention."""
+    """Return ``log κ(x, y) = xᵀy / √d``, the kernel of softmax attention."""
     return x @ y.mT / math.sqrt(x.shape[-1])
 
 
@@ -36,17 +36,17 @@ class NormalisedGram(NamedTuple):
 
     @property
     def gram(self) -> Tensor:
-        """``K_φ`` ``(…, N, N)``; 0 where an entry is below float64."""
+        """Return ``K_φ`` ``(…, N, N)``; 0 where an entry is below float64."""
         return times_exp(self.scaled, self.log_scale[..., None, None])
 
     @property
     def normaliser(self) -> Tensor:
-        """``g(k_j)`` ``(…, N)``; infinite above float64."""
+        """Return ``g(k_j)`` ``(…, N)``; infinite above float64."""
         return self.log_normaliser.exp()
 
 
 def normalised_gram(k: Tensor, log_kernel: LogKernel = log_exponential) -> NormalisedGram:
-    """``K_φ`` and ``g`` of keys ``(…, N, d)``."""
+    """Return ``K_φ`` and ``g`` of keys ``(…, N, d)``."""
     k = k.double()
     log_kappa = log_kernel(k, k)
     log_g = log_kappa.logsumexp(-1)
@@ -56,12 +56,12 @@ def normalised_gram(k: Tensor, log_kernel: LogKernel = log_exponential) -> Norma
 
 
 def times_exp(x: Tensor, log_factor: Tensor) -> Tensor:
-    """``x · exp(log_factor)``, where the factor alone may be beyond float64."""
+    """Return ``x · exp(log_factor)``, where the factor alone may be beyond float64."""
     return x.sign() * (x.abs().log() + log_factor).exp()
 
 
 def centred(gram: Matrix) -> Matrix:
-    """``K − 1_N K − K 1_N + 1_N K 1_N``, every entry of ``1_N`` being 1/N: the Gram matrix of centred features.
+    """Return ``K − 1_N K − K 1_N + 1_N K 1_N``, every entry of ``1_N`` being 1/N: the Gram matrix of centred features.
 
     An array or a tensor ``(…, N, N)``, and one of the same kind back.
     """

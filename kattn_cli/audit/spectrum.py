@@ -45,7 +45,7 @@ class Ranks(NamedTuple):
 
 
 def spectra_of(matrices: Tensor, generator: torch.Generator, exact_up_to: int = EXACT_UP_TO) -> Spectra:
-    """Of matrices ``(B, H, N, M)``.
+    """Decompose matrices ``(B, H, N, M)``.
 
     Up to ``exact_up_to`` rows LAPACK's decomposition. Beyond, that of ``QᵀA`` for an orthonormal basis Q of the range
     of ``(A Aᵀ)² A Ω`` with Gaussian Ω (Halko et al. 2011, "Finding structure with randomness"): by Weyl's inequality no
@@ -68,7 +68,7 @@ def spectra_of(matrices: Tensor, generator: torch.Generator, exact_up_to: int = 
 
 
 def spectra_of_values(values: Tensor) -> Spectra:
-    """Of an operator that knows its singular values itself, ``(B, H, K)``, largest first."""
+    """Return those of an operator that knows its singular values itself, ``(B, H, K)``, largest first."""
     resolution = torch.finfo(values.dtype).eps
     values = values.detach().to("cpu", torch.float64)
     energy = values.square().sum(-1)
@@ -76,7 +76,7 @@ def spectra_of_values(values: Tensor) -> Spectra:
 
 
 def joined(parts: list[Spectra]) -> Spectra:
-    """Those of several batches of inputs."""
+    """Return the spectra of several batches of inputs as one."""
     first = parts[0]
     return first._replace(
         values=torch.cat([part.values for part in parts]),
@@ -86,12 +86,12 @@ def joined(parts: list[Spectra]) -> Spectra:
 
 
 def explained_variance(spectra: Spectra) -> Tensor:
-    """The cumulative share ``Σ_{i≤k} σᵢ² / Σ σᵢ²``, ``(B, H, K)``: of σ², not σ."""
+    """Return the cumulative share ``Σ_{i≤k} σᵢ² / Σ σᵢ²``, ``(B, H, K)``: of σ², not σ."""
     return spectra.values.square().cumsum(-1) / spectra.energy[..., None]
 
 
 def ranks(spectra: Spectra) -> Ranks:
-    """Three ways to count."""
+    """Count the singular values that matter in three ways."""
     values = spectra.values
     threshold = spectra.total * spectra.resolution * values[..., :1]
     shares = values / values.sum(-1, keepdim=True)

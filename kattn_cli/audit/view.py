@@ -31,48 +31,48 @@ class View:
 
     @cached_property
     def images(self) -> Tensor:
-        """``(B, channels, height, width)``."""
+        """Return the images that all is measured on, ``(B, channels, height, width)``."""
         return self.images_of("validation", self.inputs)
 
     @cached_property
     def entering(self) -> list[Tensor]:
-        """What enters the attention of each layer, ``(B, N, C)`` each."""
+        """Return what enters the attention of each layer, ``(B, N, C)`` each."""
         return self.model.attention_inputs(self.images)
 
     @cached_property
     def class_maps(self) -> dict[int, Tensor]:
-        """How much the class token takes of each patch, by layer; see the model's."""
+        """Return how much the class token takes of each patch, by layer; see the model's."""
         return self.model.class_maps(self.images)
 
     def images_of(self, split: SplitName, count: int) -> Tensor:
-        """The first ``count`` of a split, on the model's device."""
+        """Return the first ``count`` of a split, on the model's device."""
         chosen = self.splits[split].first(count).to(self.model.device)
         return torch.cat([images for images, _ in chosen.batches(count)]).double()
 
     def labels_of(self, split: SplitName, count: int) -> list[int]:
-        """Their classes."""
+        """Return the classes of a split's first ``count`` images."""
         chosen = self.splits[split].first(count)
         return [int(label) for _, labels in chosen.batches(count) for label in labels]
 
     def layers_with(self, method: str) -> Iterator[tuple[int, Any, Tensor]]:
-        """Index, mechanism and input of each layer whose mechanism has ``method``."""
+        """Yield index, mechanism and input of each layer whose mechanism has ``method``."""
         for layer, (mechanism, x) in enumerate(zip(self.model.mechanisms(), self.entering, strict=True)):
             if hasattr(mechanism, method):
                 yield layer, mechanism, x
 
     def generator(self) -> torch.Generator:
-        """The same draws in every table, run and epoch."""
+        """Return a generator that draws the same in every table, run and epoch."""
         return torch.Generator().manual_seed(self.seed)
 
 
 def of_head(values: Tensor, head: int) -> tuple[float, float]:
-    """Mean and deviation over inputs of ``values`` ``(B, H)``."""
+    """Return the mean and deviation over inputs of ``values`` ``(B, H)``."""
     mean, deviation = mean_and_deviation(values[:, head])
     return mean.item(), deviation.item()
 
 
 def mean_and_deviation(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Over the first axis, ``(B, …)`` to ``(…)`` twice, in float64; a single input deviates by 0."""
+    """Return both over the first axis, ``(B, …)`` to ``(…)`` twice, in float64; a single input deviates by 0."""
     values = values.double()
     return values.mean(0), values.std(0) if len(values) > 1 else torch.zeros_like(values[0])
 

@@ -24,14 +24,14 @@ IDENTITY = ["attack", "norm", "epsilon", "epsilon_units", "steps", "restarts", "
 
 
 def epsilon_text(epsilon: float, norm: str = "linf") -> str:
-    """``4/255`` for ℓ∞, ``ℓ2 0.5`` and ``ℓ1 10`` for the others, ``ℓ2`` alone where there is no budget."""
+    """Return ``4/255`` for ℓ∞, ``ℓ2 0.5`` and ``ℓ1 10`` for the others, ``ℓ2`` alone where there is no budget."""
     if norm == "linf":
         return f"{255 * epsilon:.3g}/255"
     return SIGNS[norm] if math.isinf(epsilon) else f"{SIGNS[norm]} {epsilon:.3g}"
 
 
 def attack_name(row: pd.Series, *, steps: bool = False) -> str:
-    """One row's name; with ``steps`` where they differ between rows that are otherwise alike."""
+    """Return one row's name; with ``steps`` where they differ between rows that are otherwise alike."""
     parts = [str(row["attack"]), epsilon_text(row["epsilon"], row.get("norm", "linf"))]
     parts += ["normalised"] if row.get("epsilon_units") == "normalised" else []
     parts += ["targeted"] if row.get("targeted") is True or str(row.get("targeted")) == "True" else []
@@ -41,7 +41,7 @@ def attack_name(row: pd.Series, *, steps: bool = False) -> str:
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
-    """``table`` with a column ``name``, in the order of :data:`~kattn_cli.attacks.ATTACKS` and rising ε."""
+    """Return ``table`` with a column ``name``, in the order of :data:`~kattn_cli.attacks.ATTACKS` and rising ε."""
     alike = [column for column in IDENTITY if column != "steps"]
     several = table.groupby(alike, dropna=False)["steps"].transform("nunique") > 1
     names = [attack_name(row, steps=bool(more)) for (_, row), more in zip(table.iterrows(), several, strict=True)]

@@ -55,7 +55,7 @@ class Item:
 
     @property
     def rows(self) -> Callable[[View], Iterable[Row]]:
-        """The function that :attr:`measure` names."""
+        """Return the function that :attr:`measure` names."""
         return resolve_name(self.measure)
 
 

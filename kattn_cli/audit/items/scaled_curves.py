@@ -10,7 +10,7 @@ from kattn_cli.figures.curves import draw_curves
 
 
 def draw_scaled_curves(metrics: pd.DataFrame, folder: Path) -> list[Path]:
-    """The training curves of scaled and softmax attention, where a folder of recipes has both; else nothing."""
+    """Draw the training curves of scaled and softmax attention, where a folder of recipes has both; else nothing."""
     if metrics.empty:
         return []
     recipes = metrics["label"].str.rpartition("/")[0]

@@ -49,18 +49,18 @@ class Check:
 
     @property
     def word(self) -> str:
-        """``holds``, ``does not hold`` or ``not measured``."""
+        """Return ``holds``, ``does not hold`` or ``not measured``."""
         return {True: HOLDS, False: "does not hold", None: "not measured"}[self.holds]
 
 
 def verdicts(rows: pd.DataFrame) -> list[Check]:
-    """The verdicts that follow from the rows of one run (one label and seed)."""
+    """Return the verdicts that follow from the rows of one run (one label and seed)."""
     plain = rows[~rows["targeted"].astype(str).eq("True")]
     return [falls_with_epsilon(plain), iterative_beats_single_step(plain), white_box_beats_black_box(plain)]
 
 
 def falls_with_epsilon(rows: pd.DataFrame) -> Check:
-    """Accuracy falls, from clean on, as ε grows, for every attack that sees gradients."""
+    """Judge whether accuracy falls, from clean on, as ε grows, for every attack that sees gradients."""
     check = "accuracy falls with ε"
     white_box = [name for name, attack in ATTACKS.items() if attack.white_box]
     worst, shown = -float("inf"), ""
@@ -76,14 +76,14 @@ def falls_with_epsilon(rows: pd.DataFrame) -> Check:
 
 
 def iterative_beats_single_step(rows: pd.DataFrame) -> Check:
-    """PGD leaves no more than FGSM at the same ε."""
+    """Judge whether PGD leaves no more than FGSM at the same ε."""
     return _ordered("PGD ≤ FGSM", rows, ("pgd",), ("fgsm",))
 
 
 def white_box_beats_black_box(rows: pd.DataFrame) -> Check:
-    """The strongest attack that sees gradients leaves no more than the strongest that does not, at the same ε.
+    """Judge whether the strongest attack that sees gradients leaves no more than the strongest that does not.
 
-    One that takes a single step does not speak for those that see gradients.
+    Both at the same ε. One that takes a single step does not speak for those that see gradients.
     """
     white_box = [name for name, attack in ATTACKS.items() if attack.white_box and attack.steps != 1]
     black_box = [name for name, attack in ATTACKS.items() if not attack.white_box]
@@ -91,13 +91,13 @@ def white_box_beats_black_box(rows: pd.DataFrame) -> Check:
 
 
 def reaches_zero(top1: float, images: int, steps: int) -> Check:
-    """PGD without a bound but the pixels' own must leave nothing."""
+    """Judge PGD without a bound but the pixels' own, which must leave nothing."""
     evidence = f"pgd ε = 1, {steps} steps: {top1:.1f} % on {images} images"
     return Check(REACHES_ZERO, top1 == 0, evidence)
 
 
 def restarts_converge(top1: Sequence[float], images: int, epsilon: float) -> Check:
-    """The last random start of PGD must hardly add to those before: at most one image.
+    """Judge the last random start of PGD, which must hardly add to those before: at most one image.
 
     Args:
         top1: accuracy after 1, 2, … starts.
@@ -151,7 +151,7 @@ def check_run(target: Target) -> list[Check]:
 
 
 def print_checks(runs: Sequence[Run], found: Sequence[Sequence[Check]]) -> None:
-    """One line a check: in how many runs it holds, and the evidence of those where it does not, else of the first."""
+    """Print a line a check: in how many runs it holds, and the evidence where it does not, else that of the first."""
     console.print("\nChecks")
     for every in zip(*found, strict=True):
         judged = [(run, one) for run, one in zip(runs, every, strict=True) if one.holds is not None]
@@ -169,7 +169,7 @@ def _epsilon(rows: Any) -> float:
 
 
 def _known(run: Run, shared: Mapping[str, Any]) -> dict[str, Check]:
-    """The verdicts of an earlier command under the same circumstances, by check."""
+    """Return the verdicts of an earlier command under the same circumstances, by check."""
     wanted = {key: "" if value is None else str(value) for key, value in shared.items()}
     return {
         row["check"]: Check(row["check"], row["verdict"] == HOLDS, row["evidence"])
@@ -190,7 +190,7 @@ def _restarted(target: Target, epsilon: float) -> Check:
 
 
 def _left(target: Target, settings: AttackSettings, starts: int) -> tuple[list[float], int]:
-    """Accuracy in % on the first images after 1, 2, … random starts of PGD, and how many images; always in pixels."""
+    """Return the accuracy in % after 1, 2, … starts of PGD on the first images, and how many; always in pixels."""
     images, labels = next(iter(target.split.first(IMAGES).batches(IMAGES)))
     standing = torch.ones(len(labels), dtype=torch.bool, device=labels.device)
     path = []

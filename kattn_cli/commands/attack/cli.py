@@ -64,7 +64,7 @@ class Convention(str, Enum):
 
 
 def budget(text: str) -> float:
-    """A number above 0, a fraction, or ``inf``."""
+    """Read a number above 0, a fraction, or ``inf``."""
     try:
         value = math.inf if text == "inf" else float(Fraction(text))
     except (ValueError, ZeroDivisionError):
@@ -75,7 +75,7 @@ def budget(text: str) -> float:
 
 
 def listed(texts: list[str] | None) -> list[str]:
-    """An option's values, given several times or with commas between them."""
+    """Return an option's values, given several times or with commas between them."""
     return [part.strip() for text in texts or [] for part in text.split(",")]
 
 

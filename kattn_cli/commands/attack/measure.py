@@ -98,7 +98,7 @@ class AttackedImages:
         self.images += size
 
     def table(self) -> pd.DataFrame:
-        """All rows, in the order of the images."""
+        """Return all rows, in the order of the images."""
         return pd.read_csv(self.path).sort_values("image", ignore_index=True)
 
 
@@ -134,12 +134,12 @@ class Target:
 
     @property
     def images(self) -> int:
-        """How many there are that can be read."""
+        """Return how many images there are that can be read."""
         return len(self.clean)
 
     @torch.no_grad()
     def _clean(self) -> Tensor:
-        """Whether the model is right on each image, ``(n,)`` bool.
+        """Return whether the model is right on each image, ``(n,)`` bool.
 
         Raises:
             RunError: if the model answers otherwise when asked again, since no attack can be measured on it.
@@ -153,7 +153,7 @@ class Target:
         return torch.cat(right)
 
     def record_of(self, planned: Planned) -> AttackedImages:
-        """What this measurement has done to each image so far, on these weights and with this code."""
+        """Return what this measurement has done to each image so far, on these weights and with this code."""
         shared = {
             "weights": self.weights,
             "commit": self.record["commit"],
@@ -234,7 +234,7 @@ def _measure(target: Target, planned: Planned, record: AttackedImages, progress:
 
 
 def _other_classes(model: Any, images: Tensor, labels: Tensor, draws: torch.Generator) -> Tensor:
-    """For each image a class other than its own, all alike; ``(B,)``."""
+    """Draw for each image a class other than its own, all alike; ``(B,)``."""
     with torch.no_grad():
         classes = model(images[:1]).shape[-1]
     return (labels + torch.randint(1, classes, labels.shape, generator=draws).to(labels.device)) % classes
@@ -271,7 +271,7 @@ def _row(target: Target, planned: Planned, record: AttackedImages) -> dict[str, 
 
 
 def _step_size(planned: Planned) -> float:
-    """In the units of ε; an attack that by itself has no budget has no share of one either."""
+    """Return the step in the units of ε; an attack that by itself has no budget has no share of one either."""
     absolute = not ATTACKS[planned.attack].needs_budget
     settings = planned.settings
     return (settings.relative_step if absolute else settings.step_size) if settings.steps else 0.0

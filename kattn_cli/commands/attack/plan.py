@@ -49,18 +49,18 @@ class Planned:
     restarts: int = 1
 
     def identity(self) -> dict[str, Any]:
-        """Everything that makes it another measurement."""
+        """Return everything that makes it another measurement."""
         return {"attack": self.attack, **asdict(self.settings), "restarts": self.restarts}
 
     def stem(self, circumstances: Mapping[str, Any]) -> str:
-        """A file name for this measurement under these circumstances, such as ``pgd_linf_0.015686_1f3a…``."""
+        """Return a file name for this measurement under these circumstances, such as ``pgd_linf_0.015686_1f3a…``."""
         text = json.dumps({**self.identity(), **circumstances}, sort_keys=True, default=str)
         digest = hashlib.sha256(text.encode()).hexdigest()[:10]
         return f"{self.attack}_{self.settings.norm}_{self.settings.epsilon:.5g}_{digest}"
 
 
 def plan(asked: Asked) -> list[Planned]:
-    """The rows to be measured, attack by attack, in the order of the budgets.
+    """Return the rows to be measured, attack by attack, in the order of the budgets.
 
     Raises:
         KattnError: if a named attack cannot do what is asked of it, or none of all can.
@@ -85,7 +85,7 @@ def plan(asked: Asked) -> list[Planned]:
 
 
 def _demands(asked: Asked) -> dict[str, Any]:
-    """Each option given that not every attack has, with the test of whether one has it."""
+    """Return each option given that not every attack has, with the test of whether one has it."""
     demands: dict[str, Any] = {}
     if asked.norm:
         demands[f"--norm {asked.norm}"] = lambda attack: asked.norm in attack.norms
@@ -118,7 +118,7 @@ def _rows(name: str, attack: Attack, asked: Asked) -> list[Planned]:
 
 
 def seconds_an_image(model: Classifier, images: Tensor, labels: Tensor) -> tuple[float, float]:
-    """Seconds of a forward pass and of the backward pass that follows it, an image."""
+    """Return seconds of a forward pass and of the backward pass that follows it, an image."""
     images, labels = images[:TRIED], labels[:TRIED]
 
     @torch.no_grad()
@@ -140,7 +140,7 @@ def seconds_an_image(model: Classifier, images: Tensor, labels: Tensor) -> tuple
 
 
 def estimate(planned: Sequence[Planned], images: int, passes: tuple[float, float]) -> dict[str, float]:
-    """Seconds that each attack takes at most, all its budgets together; most attacks take less than the passes allow.
+    """Return the seconds that each attack takes at most, all its budgets together; most take less.
 
     Args:
         passes: seconds of a forward and of a backward pass, an image.
@@ -154,7 +154,7 @@ def estimate(planned: Sequence[Planned], images: int, passes: tuple[float, float
 
 
 def duration(seconds: float) -> str:
-    """``40 s``, ``12 min``, ``3.5 h``."""
+    """Write seconds as ``40 s``, ``12 min`` or ``3.5 h``."""
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"

@@ -20,7 +20,7 @@ Answers = dict[str, dict[int, NDArray[np.integer]]]
 
 
 def attack_table(table: pd.DataFrame) -> pd.DataFrame:
-    """One row a measurement and label: ``name, label, mean, low, high, half, seeds, images``, in % of images.
+    """Return a row a measurement and label: ``name, label, mean, low, high, half, seeds, images``, in % of images.
 
     The intervals are 95 %: Student-t over seeds, Wilson for a single one.
 
@@ -37,7 +37,7 @@ def attack_table(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def differences(table: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
-    """Each label's accuracy less the first's, on the same images, clean and under each measurement.
+    """Return each label's accuracy less the first's, on the same images, clean and under each measurement.
 
     Columns: ``name, label, against, difference, low, high, p_value, seeds, images, verdict``; see
     :class:`~kattn_cli.tables.comparison.PairedImages`. Measurements that kept no images are left out.
@@ -72,24 +72,24 @@ def print_attacked(runs: Sequence[Run], folder: Path) -> pd.DataFrame:
         print_wide(["attack", *labels], rows)
         return pd.DataFrame()
     apart = differences(table, labels)
-    told = {} if apart.empty else {(row["name"], row["label"]): _told(row) for _, row in apart.iterrows()}
-    if len(labels) == 2 and told:
-        rows = [[*row, told.get((row[0], labels[1]), "")] for row in rows]
+    shown = {} if apart.empty else {(row["name"], row["label"]): _formatted(row) for _, row in apart.iterrows()}
+    if len(labels) == 2 and shown:
+        rows = [[*row, shown.get((row[0], labels[1]), "")] for row in rows]
         print_wide(["attack", *labels, "difference (paired, 95 %)"], rows)
     else:
         print_wide(["attack", *labels], rows)
-        if told:
+        if shown:
             console.print(f"\nDifference from {labels[0]} in points, paired, 95 %\n", markup=False)
-            rows = [[name, *(told.get((name, label), "") for label in labels[1:])] for name in names]
+            rows = [[name, *(shown.get((name, label), "") for label in labels[1:])] for name in names]
             print_wide(["attack", *labels[1:]], rows)
-    if told:
+    if shown:
         folder.mkdir(parents=True, exist_ok=True)
         apart.to_csv(folder / "attack_differences.csv", index=False)
     return apart
 
 
 def _labels(runs: Sequence[Run], table: pd.DataFrame) -> list[str]:
-    """The labels in the order of the runs."""
+    """Return the labels in the order of the runs."""
     of_folder = dict(zip(table["folder"], table["label"], strict=True))
     return list(dict.fromkeys(of_folder[str(run.folder)] for run in runs if str(run.folder) in of_folder))
 
@@ -111,6 +111,6 @@ def _row(name: str, label: str, against: str, found: PairedImages) -> dict[str, 
     return {"name": name, "label": label, "against": against, **numbers, **counts}
 
 
-def _told(row: pd.Series) -> str:
-    told = f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
-    return told if row["verdict"] == UNDECIDED else f"{told} {row['verdict']}"
+def _formatted(row: pd.Series) -> str:
+    interval = f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
+    return interval if row["verdict"] == UNDECIDED else f"{interval} {row['verdict']}"

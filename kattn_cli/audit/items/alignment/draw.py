@@ -14,7 +14,7 @@ MEASURES = {"cosine": "cosine\n(best assignment)", "linear_cka": "linear CKA", "
 
 
 def draw_alignment(alignments: pd.DataFrame, folder: Path) -> list[Path]:
-    """One panel a measure: each label, the null of permuted tokens in grey, the reproduction study's bound dashed."""
+    """Draw a panel a measure: each label, the null of permuted tokens in grey, the published bound dashed."""
     measures = [measure for measure in MEASURES if measure in set(alignments["measure"])]
     along = views(alignments)
     figure, axes = grid(len(along), len(measures), sharey="row")

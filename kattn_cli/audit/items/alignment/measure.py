@@ -40,7 +40,7 @@ class Alignment(NamedTuple):
 
 
 def best_assignment_cosine(a: Tensor, b: Tensor) -> Tensor:
-    """Mean ``|cosine|`` of columns, paired to make it largest: ``(…, N, D)`` twice to ``(…,)`` in [0, 1].
+    """Return the mean ``|cosine|`` of columns, paired to make it largest: ``(…, N, D)`` twice to ``(…,)`` in [0, 1].
 
     The columns are not centred, and one of zeros has cosine 0. Where one side has more columns, the rest go unpaired.
     """
@@ -48,17 +48,17 @@ def best_assignment_cosine(a: Tensor, b: Tensor) -> Tensor:
 
 
 def linear_cka(a: Tensor, b: Tensor) -> Tensor:
-    """CKA of the Gram matrices ``X Xᵀ``: ``(…, N, D)`` twice to ``(…,)`` in [0, 1]; 0 where a side is 0."""
+    """Return the CKA of the Gram matrices ``X Xᵀ``: ``(…, N, D)`` twice to ``(…,)`` in [0, 1]; 0 where a side is 0."""
     return _product(_linear_gram(a), _linear_gram(b))
 
 
 def kernel_cka(a: Tensor, b: Tensor) -> Tensor:
-    """CKA of the Gram matrices ``exp(−‖x_i − x_j‖² / 2σ²)``, σ each side's median distance between tokens."""
+    """Return the CKA of the Gram matrices ``exp(−‖x_i − x_j‖² / 2σ²)``, σ each side's median distance of tokens."""
     return _product(_rbf_gram(a), _rbf_gram(b))
 
 
 def alignment(v: Tensor, theorem: Tensor, permutations: int, generator: Generator) -> dict[str, Alignment]:
-    """Each measure (a key of :data:`PUBLISHED`) of learned values and Theorem 1's, ``(…, N, D)`` each.
+    """Compare learned values and Theorem 1's, ``(…, N, D)`` each, by every measure (a key of :data:`PUBLISHED`).
 
     Every head of every input has ``permutations`` orders of its own, the same for the three measures. ``generator``
     is one of the CPU.
@@ -79,7 +79,7 @@ def alignment(v: Tensor, theorem: Tensor, permutations: int, generator: Generato
 
 
 def _largest_one(x: Tensor) -> Tensor:
-    """In float64 on the CPU, over the largest entry, so that squares stay within float64."""
+    """Return ``x`` in float64 on the CPU, over its largest entry, so that squares stay within float64."""
     x = x.detach().to("cpu", torch.float64)
     return x / x.abs().amax((-2, -1), keepdim=True).clamp(min=TINY)
 
@@ -102,7 +102,7 @@ def _rbf_gram(x: Tensor) -> Tensor:
 
 
 def _unit_centred(gram: Tensor) -> Tensor:
-    """Centred, of Frobenius norm 1, so that the CKA of two is their product's sum."""
+    """Return the Gram matrix centred and of Frobenius norm 1, so that the CKA of two is their product's sum."""
     gram = centred(gram)
     return gram / torch.linalg.matrix_norm(gram)[..., None, None].clamp(min=TINY)
 
@@ -112,7 +112,7 @@ def _product(gram: Tensor, other: Tensor) -> Tensor:
 
 
 def _permuted(gram: Tensor, order: Tensor) -> Tensor:
-    """Rows and columns in the order of ``(…, N)``, for grams ``(2, …, N, N)``."""
+    """Return rows and columns in the order of ``(…, N)``, for grams ``(2, …, N, N)``."""
     n = order.shape[-1]
     index = (order[..., :, None] * n + order[..., None, :]).flatten(-2)
     return gram.flatten(-2).take_along_dim(index[None], -1).unflatten(-1, (n, n))
@@ -128,7 +128,7 @@ def _matched(columns: Tensor, other: Tensor) -> Tensor:
 
 
 def alignments(view: View) -> Iterator[Row]:
-    """Learned values beside Theorem 1's, and beside those with their tokens permuted."""
+    """Lay learned values beside Theorem 1's, and beside those with their tokens permuted."""
     for layer, _, k, v in softmax_layers(view):
         theorem = theorem_values(k, min(v.shape[-2:])).scaled_values
         measured = alignment(v, theorem, view.permutations, view.generator())

@@ -32,7 +32,7 @@ class TheoremValues(NamedTuple):
 
 
 def theorem_values(k: Tensor, width: int, log_kernel: LogKernel = log_exponential) -> TheoremValues:
-    """The values on the first ``width`` axes of keys ``(…, N, d)``, in float64.
+    """Return the values on the first ``width`` axes of keys ``(…, N, d)``, in float64.
 
     Axes with an eigenvalue below N times float64's precision, relative to the largest, count as beyond the rank.
     Raises ``ValueError`` for a ``width`` above N: there are no more axes than tokens (Remark 2).

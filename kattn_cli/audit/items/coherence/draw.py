@@ -16,7 +16,7 @@ from kattn_cli.figures.style import Palette, from_zero, grid, legend_above, pane
 
 
 def draw_coherence(coherences: pd.DataFrame, folder: Path) -> list[Path]:
-    """Mean |cosine| between directions of different heads, with the null of random ones in grey; and the largest."""
+    """Draw the mean |cosine| between directions of different heads, random ones in grey; and the largest."""
     along = views(coherences)
     figure, axes = grid(len(along), 2)
     palette = Palette()
@@ -35,7 +35,7 @@ def draw_coherence(coherences: pd.DataFrame, folder: Path) -> list[Path]:
 
 
 def draw_subspaces(cosines: pd.DataFrame, folder: Path) -> list[Path]:
-    """A picture for each label, of its lowest seed: one panel a layer, |cosine| in blocks of heads."""
+    """Draw a picture for each label, of its lowest seed: one panel a layer, |cosine| in blocks of heads."""
     return [_draw(label, rows, folder) for label, rows in first_seed(cosines)]
 
 
@@ -69,7 +69,7 @@ def _blocks(axes: Axes, rows: pd.DataFrame) -> AxesImage:
 
 
 def cosine_matrix(rows: pd.DataFrame) -> tuple[NDArray[np.floating], list[int], int]:
-    """|cosine| of one layer, ``(heads · width, heads · width)``; the heads; the width. A pair may be given once."""
+    """Return one layer's |cosine| ``(heads · width, heads · width)``, the heads and the width. A pair may come once."""
     heads = sorted({*rows["head_i"], *rows["head_j"]})
     width = int(max(rows["i"].max(), rows["j"].max())) + 1
     one, other = (

@@ -37,7 +37,7 @@ class CoherenceNull(NamedTuple):
 
 
 def subspace_gram(weight: Tensor, heads: int) -> Tensor:
-    """Cosines ``(H, d, H, d)`` between the directions of all heads, for the weight ``(H·d, C)`` of ``w = U x``.
+    """Return the cosines ``(H, d, H, d)`` of the directions of all heads, for the weight ``(H·d, C)`` of ``w = U x``.
 
     A row of the weight is a column of U_k, taken at unit norm as in Figure 11: ``gram[i, :, j, :]`` is its block
     ``U_iᵀ U_j``.
@@ -47,7 +47,7 @@ def subspace_gram(weight: Tensor, heads: int) -> Tensor:
 
 
 def coherence(gram: Tensor) -> Coherence:
-    """Of cosines ``(H, d, H, d)``.
+    """Return how coherent the heads are, from cosines ``(H, d, H, d)``.
 
     Raises:
         ValueError: if there is one head, which leaves no pairs.
@@ -61,7 +61,7 @@ def coherence(gram: Tensor) -> Coherence:
 
 
 def coherence_null(heads: int, width: int, dim: int, draws: int, generator: torch.Generator) -> CoherenceNull:
-    """The coherence of ``heads · width`` independent, uniform directions in ``dim`` dimensions, over ``draws``.
+    """Return the coherence of ``heads · width`` independent, uniform directions in ``dim`` dimensions, over ``draws``.
 
     Each |cosine| has the mean ``Γ(C/2) / (√π Γ((C + 1)/2))``, about ``√(2/(πC))``.
     """
@@ -77,7 +77,7 @@ def coherence_null(heads: int, width: int, dim: int, draws: int, generator: torc
 
 
 def coherences(view: View) -> Iterator[Row]:
-    """Mean and largest |cosine| of directions of different heads, beside that of random directions."""
+    """Measure the mean and largest |cosine| of directions of different heads, beside that of random directions."""
     for layer, mechanism, _ in view.layers_with("subspace_tokens"):
         if mechanism.heads < 2:
             continue
@@ -95,7 +95,7 @@ def coherences(view: View) -> Iterator[Row]:
 
 
 def directions(view: View) -> Iterator[Row]:
-    """The cosines themselves, of a few directions of each head drawn at random, as in Figure 11."""
+    """Write the cosines themselves, of a few directions of each head drawn at random, as in Figure 11."""
     for layer, mechanism, _ in view.layers_with("subspace_tokens"):
         gram = _gram(mechanism)
         order = torch.rand(gram.shape[:2], generator=view.generator()).argsort(-1)[:, :SHOWN]
@@ -109,7 +109,7 @@ def directions(view: View) -> Iterator[Row]:
 
 @cache
 def _random(heads: int, width: int, dim: int, seed: int) -> CoherenceNull:
-    """The same for every layer and epoch of one shape."""
+    """Return the null, the same for every layer and epoch of one shape."""
     return coherence_null(heads, width, dim, DRAWS, torch.Generator().manual_seed(seed))
 
 

@@ -13,7 +13,7 @@ SPLITS = ("train", "validation", "test")
 
 
 def draw_compression(rates: pd.DataFrame, folder: Path) -> list[Path]:
-    """The rate before and after each layer, and how much the layer's own update changes it; one column a split."""
+    """Draw the rate before and after each layer, and the change by the layer's own update; one column a split."""
     splits = [split for split in SPLITS if split in set(rates["split"])]
     along = views(rates)
     figure, axes = grid(len(along) + 1, len(splits), sharey="row")
@@ -39,7 +39,7 @@ def draw_compression(rates: pd.DataFrame, folder: Path) -> list[Path]:
 
 
 def _changes(x: str, rates: pd.DataFrame) -> pd.DataFrame:
-    """A row for each seed, split and place on ``x``, ``change`` being the rate after less that before."""
+    """Return a row for each seed, split and place on ``x``, ``change`` being the rate after less that before."""
     key = ["label", "mechanism", "run_seed", "split", x]
     wide = rates.pivot_table(index=key, columns="stage", values="rate").reset_index()
     return wide.assign(change=wide["after"] - wide["before"])

@@ -20,7 +20,7 @@ COMPRESSED = 500
 
 
 def coding_rate(z: Tensor, membership: Tensor) -> Tensor:
-    """``½ Σ_k (n_k/n) Σ_i f(λ_i((1/n_k) Z Diag(π_k) Zᵀ))`` (eq. 2): ``z`` ``(…, N, d)`` to ``(…,)``."""
+    """Return ``½ Σ_k (n_k/n) Σ_i f(λ_i((1/n_k) Z Diag(π_k) Zᵀ))`` (eq. 2): ``z`` ``(…, N, d)`` to ``(…,)``."""
     sizes = membership.sum(-1)
     weighted = z.mT[..., None, :, :] * (membership / sizes[..., None])[..., None, :]
     spectra = torch.linalg.eigvalsh(weighted @ z[..., None, :, :])
@@ -28,7 +28,7 @@ def coding_rate(z: Tensor, membership: Tensor) -> Tensor:
 
 
 def variational_coding_rate(w: Tensor, membership: Tensor) -> Tensor:
-    """``½ Σ_k (n_k/n) Σ_i f((1/n_k) (U_kᵀ Z Diag(π_k) Zᵀ U_k)_ii)`` (eq. 4).
+    """Return ``½ Σ_k (n_k/n) Σ_i f((1/n_k) (U_kᵀ Z Diag(π_k) Zᵀ U_k)_ii)`` (eq. 4).
 
     ``w``: the tokens in each group's basis, ``U_kᵀ Z``, ``(…, H, N, d)``; returns ``(…,)``. At least
     :func:`coding_rate` for orthogonal ``U_k``, and equal where they diagonalise (Theorem 1).
@@ -43,7 +43,7 @@ def _over_groups(values: Tensor, sizes: Tensor, n: int) -> Tensor:
 
 
 def compressions(view: View) -> Iterator[Row]:
-    """R^var (eq. 4) of the tokens that enter each layer and of those after its update, in the layer's own subspaces.
+    """Measure R^var (eq. 4) of the tokens that enter a layer and of those after its update, in the layer's subspaces.
 
     The update is what the block adds to its tokens, LayerScale included, here added to the tokens as normalised.
     """

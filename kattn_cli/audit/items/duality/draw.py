@@ -11,7 +11,7 @@ from kattn_cli.figures.style import Palette, grid, legend_above, log_if_wide, sa
 
 
 def draw_duality(gaps: pd.DataFrame, folder: Path) -> list[Path]:
-    """``|J|`` in each run's own convention, the dual equations' residuals, and the overlap with singular vectors."""
+    """Draw ``|J|`` in each run's own convention, the dual equations' residuals, the overlap with singular vectors."""
     data = gaps.assign(size=gaps["objective"].abs())
     conventions = f" ({' and '.join(sorted(gaps['convention'].unique()))})" if "convention" in gaps else ""
     along = views(data)

@@ -39,9 +39,9 @@ class Duality(NamedTuple):
 
 
 def duality(kernel: Tensor, e: Tensor, r: Tensor, regulariser: Tensor) -> Duality:
-    """How far scores ``(B, H, N, s)`` are from the kernel SVD of ``kernel`` ``(B, H, N, N)``.
+    """Measure how far scores ``(B, H, N, s)`` are from the kernel SVD of ``kernel`` ``(B, H, N, N)``.
 
-    ``regulariser``: the diagonal of eq. 6's Λ, ``(H, s)``; see :func:`dual_regulariser`. Ranks are told from the
+    ``regulariser``: the diagonal of eq. 6's Λ, ``(H, s)``; see :func:`dual_regulariser`. Ranks follow from the
     tensors' precision, so give them as they were computed. Not a number where all scores are 0.
     """
     left, right = _singular_bases(kernel)
@@ -55,12 +55,12 @@ def duality(kernel: Tensor, e: Tensor, r: Tensor, regulariser: Tensor) -> Dualit
 
 
 def dual_regulariser(regulariser: Tensor, convention: Convention, tokens: int) -> Tensor:
-    """Eq. 6's Λ: the learned one, or ``Λ²/N`` where the objective is ``½ mean‖Λe‖² + ½ mean‖Λr‖² − Tr(W_eᵀW_r)``."""
+    """Return eq. 6's Λ: the learned one, or ``Λ²/N`` where J is ``½ mean‖Λe‖² + ½ mean‖Λr‖² − Tr(W_eᵀW_r)``."""
     return regulariser.square() / tokens if convention == "reference" else regulariser
 
 
 def subspace_overlap(scores: Tensor, singular_vectors: Tensor) -> Tensor:
-    """Mean squared cosine of the principal angles between two column spans, ``(…, N, s)`` and ``(…, N, t)``.
+    """Return the mean squared cosine of the principal angles between two column spans, ``(…, N, s)`` and ``(…, N, t)``.
 
     ``singular_vectors``: orthonormal columns, or columns of 0 beyond the rank. 1: the smaller span lies in the
     larger. See :func:`chance_overlap` for what a span that was not learned reaches.
@@ -71,7 +71,7 @@ def subspace_overlap(scores: Tensor, singular_vectors: Tensor) -> Tensor:
 
 
 def chance_overlap(kernel: Tensor, directions: int) -> Tensor:
-    """``s / rank(K)``, at most 1: the mean overlap of a random s-dimensional span with the leading one, ``(B, H)``.
+    """Return ``s / rank(K)``, at most 1: the mean overlap of a random span of s with the leading one, ``(B, H)``.
 
     Not s/N: e is made of the feature maps of the queries, r of those of the keys, and these span the columns and
     the rows of K, whose rank is at most the head width. Weights as initialised reach more than this where the
@@ -82,7 +82,7 @@ def chance_overlap(kernel: Tensor, directions: int) -> Tensor:
 
 
 def _singular_bases(matrices: Tensor) -> tuple[Tensor, Tensor]:
-    """Left and right singular vectors in columns, those beyond the numerical rank replaced by 0."""
+    """Return left and right singular vectors in columns, those beyond the numerical rank replaced by 0."""
     left, values, right = torch.linalg.svd(matrices, full_matrices=False)
     rounding = max(matrices.shape[-2:]) * torch.finfo(matrices.dtype).eps * values[..., :1]
     kept = (values > rounding)[..., None, :]
@@ -98,7 +98,7 @@ def _relative(difference: Tensor, scores: Tensor) -> Tensor:
 
 
 def dualities(view: View) -> Iterator[Row]:
-    """J of each layer (in every row of its heads), and per head how far the dual equations are from holding."""
+    """Measure J of each layer (in every row of its heads), and per head how far the dual equations are from holding."""
     for layer, mechanism, x in view.layers_with("dual_view"):
         kernel, e, r = mechanism.dual_view(x)
         weights = dual_regulariser(mechanism.regulariser, mechanism.convention, x.shape[1])

@@ -12,7 +12,7 @@ from kattn_cli.figures.style import Palette, from_zero, grid, legend_above, save
 
 
 def draw_eigenvectors(checks: pd.DataFrame, folder: Path) -> list[Path]:
-    """``|γᵢ − γⱼ|`` of learned and of random values, on one scale with the eigenvalues; and the residual."""
+    """Draw ``|γᵢ − γⱼ|`` of learned and of random values, on one scale with the eigenvalues; and the residual."""
     along = views(checks)
     figure, axes = grid(len(along), 3)
     palette = Palette()

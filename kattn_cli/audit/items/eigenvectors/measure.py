@@ -44,7 +44,7 @@ class EigenvectorCheck(NamedTuple):
 
 
 def eigenvector_check(k: Tensor, v: Tensor, log_kernel: LogKernel = log_exponential) -> EigenvectorCheck:
-    """For keys ``(…, N, d)`` and values ``(…, N, D)``, in float64. A column's own scale makes no difference."""
+    """Check keys ``(…, N, d)`` and values ``(…, N, D)``, in float64. A column's own scale makes no difference."""
     n = k.shape[-2]
     gram = normalised_gram(k, log_kernel)
     scaled = centred(gram.scaled)
@@ -64,7 +64,7 @@ def eigenvector_check(k: Tensor, v: Tensor, log_kernel: LogKernel = log_exponent
 
 
 def _over_pairs(gamma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Mean, deviation and median of ``|γ_i − γ_j|``: ``(…, N, D)`` to ``(…, D)`` thrice."""
+    """Return the mean, deviation and median of ``|γ_i − γ_j|``: ``(…, N, D)`` to ``(…, D)`` thrice."""
     first, second = torch.triu_indices(gamma.shape[-2], gamma.shape[-2], 1, device=gamma.device)
     columns = gamma.mT.reshape(-1, gamma.shape[-2])
     statistics = []
@@ -76,7 +76,7 @@ def _over_pairs(gamma: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def eigenvectors(view: View) -> Iterator[Row]:
-    """§2.2.2 for the learned values, and for random ones in their place."""
+    """Check the learned values as in §2.2.2, and random ones in their place."""
     for layer, _, k, v in softmax_layers(view):
         random = torch.randn(v.shape, generator=view.generator(), dtype=v.dtype).to(v.device)
         for name, values in (("learned", v), ("random", random)):

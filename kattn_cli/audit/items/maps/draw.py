@@ -29,7 +29,7 @@ TITLES = {"membership": "membership", "class_attention": "class attention"}
 def draw_maps(
     kind: str, maps: pd.DataFrame, images: pd.DataFrame, folder: Path, layer: int | None = None
 ) -> list[Path]:
-    """A picture for each label, of its lowest seed: a row an image, which stands first, and a column a head.
+    """Draw a picture for each label, of its lowest seed: a row an image, which stands first, and a column a head.
 
     Args:
         kind: ``membership`` or ``class_attention``, which is also how the files' names begin.
@@ -71,43 +71,43 @@ def _draw(kind: str, label: str, maps: pd.DataFrame, images: pd.DataFrame, folde
 
 
 def first_seed(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each label, with its rows of the lowest seed."""
+    """Yield each label, with its rows of the lowest seed."""
     for label, rows in table.groupby("label"):
         yield str(label), rows[rows["run_seed"] == rows["run_seed"].min()]
 
 
 def slug(label: str) -> str:
-    """A label as part of a file's name: ``lra/text`` is ``lra_text``."""
+    """Return a label as part of a file's name: ``lra/text`` is ``lra_text``."""
     return re.sub(r"[^\w.=-]+", "_", label).strip("_")
 
 
 def pixels(picture: pd.DataFrame) -> NDArray[np.floating]:
-    """Rows of one image to ``(height, width, 3)`` in [0, 1]."""
+    """Return the rows of one image as ``(height, width, 3)`` in [0, 1]."""
     shape = (int(picture["row"].max()) + 1, int(picture["column"].max()) + 1, 3)
     values = picture.sort_values(["row", "column"])[["red", "green", "blue"]].to_numpy(float)
     return values.reshape(shape).clip(0, 1)
 
 
 def patches(rows: pd.DataFrame) -> NDArray[np.floating]:
-    """Rows of one map to ``(height, width)``."""
+    """Return the rows of one map as ``(height, width)``."""
     return rows.pivot(index="row", columns="column", values="value").to_numpy(float)
 
 
 def _show(axes: Axes, picture: NDArray[np.floating], row: int, column: int) -> None:
-    """In this place of the sheet, one unit wide and high, on a colour scale of its own."""
+    """Show the picture in this place of the sheet, one unit wide and high, on a colour scale of its own."""
     left, top = column * STEP, row * STEP
     axes.imshow(picture, extent=(left, left + 1, top + 1, top))
 
 
 def _name(images: pd.DataFrame, number: int) -> str:
-    """The image's class, on two lines where it has a space."""
+    """Return the image's class, on two lines where it has a space."""
     picture = images[images["image"] == number]
     name = str(picture["class"].iloc[0]) if len(picture) and "class" in picture else f"image {number}"
     return (f"class {name}" if name.isdigit() else name).replace(" ", "\n", 1)
 
 
 def draw_foreground(areas: pd.DataFrame, folder: Path) -> list[Path]:
-    """One panel a kind of map: a line for the mean over heads, a dot for each head, the null dashed."""
+    """Draw a panel a kind of map: a line for the mean over heads, a dot for each head, the null dashed."""
     kinds = [kind for kind in TITLES if kind in set(areas["kind"])]
     figure, every = panels(len(kinds))
     palette = Palette()

@@ -20,7 +20,7 @@ PIXELS = 64
 
 
 def foreground(images: Tensor, grid: tuple[int, int]) -> Tensor:
-    """The bright patches of ``images`` ``(B, channels, h, w)`` on a ``grid`` of rows and columns: bool ``(B, N)``.
+    """Return which patches of ``images`` ``(B, channels, h, w)`` on a ``grid`` (rows, columns) are bright, ``(B, N)``.
 
     A patch is bright where its mean intensity is above Otsu's threshold of its own image's patches: the split into
     two groups with the greatest variance between them. An image of one intensity has no foreground, and dark parts of
@@ -37,7 +37,7 @@ def foreground(images: Tensor, grid: tuple[int, int]) -> Tensor:
 
 
 def map_auc(maps: Tensor, foreground: Tensor) -> Tensor:
-    """Area under the ROC curve of each map ``(B, H, N)`` as detector of ``foreground`` ``(B, N)``: ``(B, H)``.
+    """Return each map's ``(B, H, N)`` area under the ROC curve as detector of ``foreground`` ``(B, N)``: ``(B, H)``.
 
     The share of pairs of a foreground and a background patch where the map is greater on the foreground; ties
     count half. 0.5 is chance, below it a map finds the background. Not a number where an image has only one kind.
@@ -50,7 +50,7 @@ def map_auc(maps: Tensor, foreground: Tensor) -> Tensor:
 
 
 def null_auc(maps: Tensor, foreground: Tensor, shifts: int = 8) -> Tensor:
-    """:func:`map_auc` with the foregrounds of other images, ``(B, H)``: what the place of a patch alone tells.
+    """Return :func:`map_auc` with the foregrounds of other images, ``(B, H)``: what the place of a patch alone tells.
 
     The mean over up to ``shifts`` cyclic shifts of the batch, evenly spread over it, without the foregrounds that
     have only one kind. Not a number where :func:`map_auc` is not.
@@ -67,17 +67,17 @@ def null_auc(maps: Tensor, foreground: Tensor, shifts: int = 8) -> Tensor:
 
 
 def memberships(view: View) -> Iterator[Row]:
-    """Π of each head as a map (ToST, Figures 4b and 9)."""
+    """Write Π of each head as a map (ToST, Figures 4b and 9)."""
     yield from _map_rows(view, _memberships(view))
 
 
 def class_attentions(view: View) -> Iterator[Row]:
-    """How much the class token takes of each patch (ToST, Figures 5 and 10)."""
+    """Write how much the class token takes of each patch (ToST, Figures 5 and 10)."""
     yield from _map_rows(view, list(view.class_maps.items()))
 
 
 def foregrounds(view: View) -> Iterator[Row]:
-    """How well each map finds the foreground, beside how well it finds that of other images.
+    """Measure how well each map finds the foreground, beside how well it finds that of other images.
 
     Of grey images alone, whose background is dark: what is foreground in a photograph nobody says.
     """
@@ -102,7 +102,7 @@ def foregrounds(view: View) -> Iterator[Row]:
 
 
 def pictures(view: View) -> Iterator[Row]:
-    """The pixels of the images that maps are written of."""
+    """Write the pixels of the images that maps are written of."""
     if not (_memberships(view) or view.class_maps):
         return
     images = view.images[:SHOWN]
@@ -119,7 +119,7 @@ def pictures(view: View) -> Iterator[Row]:
 
 
 def _memberships(view: View) -> list[tuple[int, Tensor]]:
-    """Of each layer, over the patches ``(B, H, patches)``."""
+    """Return each layer's index and Π over the patches, ``(B, H, patches)``."""
     rows, columns = view.model.patch_grid(view.images)
     found = [(layer, one.membership(x)) for layer, one, x in view.layers_with("membership") if not one.causal]
     return [(layer, maps[..., maps.shape[-1] - rows * columns :]) for layer, maps in found]

@@ -18,7 +18,7 @@ LINEAR, WIDE = 10, 1000
 
 
 def draw_projection_error(errors: pd.DataFrame, folder: Path) -> list[Path]:
-    """Paper convention: both terms on a logarithmic axis, J on one linear about 0; reference convention: ln J.
+    """Draw, of the paper convention, both terms on a logarithmic axis and J on a linear one; of the reference, ln J.
 
     ln J is the authors' number: the logarithm of each layer's J, averaged over layers, with gaps where a layer's J is
     not positive.
@@ -72,7 +72,7 @@ def _logarithm(axes: Axes, rows: pd.DataFrame, x: str, palette: Palette) -> None
 
 
 def log_j(rows: pd.DataFrame, x: str) -> pd.DataFrame:
-    """``ln_j`` of each run and ``x``: of the mean over heads, then averaged over layers; nan where one has J ≤ 0."""
+    """Return ``ln_j`` of each run and ``x``: of the mean over heads, averaged over layers; nan where one has J ≤ 0."""
     run: list[str] = ["label", "mechanism", "run_seed"]
     by_layer = rows.groupby([*run, "epoch", "layer"], as_index=False)["j_proj"].mean()
     by_layer["ln_j"] = np.log(by_layer["j_proj"].where(by_layer["j_proj"] > 0))

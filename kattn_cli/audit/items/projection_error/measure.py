@@ -32,12 +32,12 @@ class ProjectionError(NamedTuple):
     """``‖h_i‖²``."""
 
     def logged(self) -> Tensor:
-        """``log J_proj`` over batch, heads and tokens; not a number where ``J_proj`` is negative."""
+        """Return ``log J_proj`` over batch, heads and tokens; not a number where ``J_proj`` is negative."""
         return (self.feature - self.projection).mean().log()
 
 
 def projection_error(q: Tensor, k: Tensor, v: Tensor, convention: Convention = "paper") -> ProjectionError:
-    """``‖φ(q_i)‖²`` and ``‖h_i‖²`` for queries, keys and values ``(B, H, N, d)``; ``h`` is the attention's output."""
+    """Return ``‖φ(q_i)‖²`` and ``‖h_i‖²``, h the attention's output, for queries, keys and values ``(B, H, N, d)``."""
     if convention == "reference":
         q, k = standardised(q), standardised(k)
         attention = softmax_matrix(q, k)
@@ -49,18 +49,18 @@ def projection_error(q: Tensor, k: Tensor, v: Tensor, convention: Convention = "
 
 
 def kernel_projection_error(log_self: Tensor, log_cross: Tensor, v: Tensor) -> ProjectionError:
-    """Of any kernel: ``log κ(q_i, q_i)`` ``(…, N)``, ``log κ(q_i, k_j)`` ``(…, N, N)``, values ``(…, N, D)``."""
+    """Return both for a kernel's ``log κ(q_i, q_i)`` ``(…, N)``, ``log κ(q_i, k_j)`` ``(…, N, N)``, and ``v`` ``(…, N, D)``."""
     log_feature = log_self - 2 * log_cross.logsumexp(-1)
     return ProjectionError(log_feature.exp(), (log_cross.softmax(-1) @ v).square().sum(-1))
 
 
 def standardised(z: Tensor) -> Tensor:
-    """Mean 0 and (unbiased) deviation 1 of each token and head, so that ``‖z‖² = d − 1``."""
+    """Return ``z`` with mean 0 and (unbiased) deviation 1 of each token and head, so that ``‖z‖² = d − 1``."""
     return (z - z.mean(-1, keepdim=True)) / z.std(-1, keepdim=True)
 
 
 def projection_errors(view: View) -> Iterator[Row]:
-    """Both terms of J_proj (eq. 13) and their difference, means over inputs and tokens."""
+    """Measure both terms of J_proj (eq. 13) and their difference, means over inputs and tokens."""
     for layer, q, k, v in softmax_layers(view):
         for convention in CONVENTIONS:
             error = projection_error(q, k, v, convention)

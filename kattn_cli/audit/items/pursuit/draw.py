@@ -17,7 +17,7 @@ QUANTITIES = ("precision", "recall")
 
 
 def draw_pursuit(traces: pd.DataFrame, folder: Path) -> list[Path]:
-    """Residual (above) and share of S that is not zero (below) after each iteration, one column a convention."""
+    """Draw the residual (above) and the share of S that is not 0 (below) by iteration, one column a convention."""
     conventions = [one for one in CONVENTIONS if one in set(traces["convention"])]
     shares = traces.assign(nonzero_percent=100 * traces["nonzero_share"])
     figure, axes = grid(2, len(conventions), sharey="row")
@@ -41,7 +41,7 @@ def draw_pursuit(traces: pd.DataFrame, folder: Path) -> list[Path]:
 
 
 def draw_planted(recoveries: pd.DataFrame, folder: Path) -> list[Path]:
-    """Precision (above) and recall (below) over the size of the outliers, one column a method; chance is finely dotted.
+    """Draw precision (above) and recall (below) over the outliers' size, one column a method; chance is finely dotted.
 
     Several numbers of iterations of one label and method, or several planted shares, are lines of their own.
     """
@@ -75,7 +75,7 @@ def draw_planted(recoveries: pd.DataFrame, folder: Path) -> list[Path]:
 
 
 def with_series(rows: pd.DataFrame, name_share: bool) -> pd.DataFrame:
-    """Of one method: labels with their number of iterations where a label has several, and with the planted share."""
+    """Return one method's rows, labels naming iterations where a label has several, and the planted share."""
     counts = rows.groupby("label")["iterations"].transform("nunique")
     iterations = (", " + rows["iterations"].astype(str) + " iterations").where(counts > 1, "")
     shares = rows["share"].map(lambda share: f", {100 * share:g} % planted") if name_share else ""

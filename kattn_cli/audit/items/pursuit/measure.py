@@ -53,7 +53,7 @@ class Recovery(NamedTuple):
 
 
 def pursuit_trace(k: Tensor, v: Tensor, pursuit: Pursuit, q: Tensor | None = None) -> PursuitTrace:
-    """The residual and the sparsity of S for keys and values, and optional queries, ``(B, H, N, d)``."""
+    """Return the residual and the sparsity of S for keys and values, and optional queries, ``(B, H, N, d)``."""
     norm = k.norm(dim=(-2, -1)).clamp(min=NORM_EPSILON)
     residuals, shares = [], []
     for _, sparse, low_rank in pap_steps(k, v, pursuit, q=q):
@@ -63,7 +63,7 @@ def pursuit_trace(k: Tensor, v: Tensor, pursuit: Pursuit, q: Tensor | None = Non
 
 
 def planted(k: Tensor, share: float, size: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """``k`` ``(B, H, N, d)`` with outliers of either sign added, and where they are, a mask of k's shape.
+    """Return ``k`` ``(B, H, N, d)`` with outliers of either sign added, and where they are, a mask of k's shape.
 
     Each sample and head gets ``round(share · N · d)`` of them, of ``size`` times its own mean|k|. The generator is
     the CPU's, so that every device plants the same.
@@ -82,7 +82,7 @@ def planted(k: Tensor, share: float, size: float, generator: torch.Generator) ->
 
 
 def recovery(sparse: Tensor, mask: Tensor) -> Recovery:
-    """How well the support of S finds the ``mask`` of what was planted, both ``(B, H, N, d)``."""
+    """Measure how well the support of S finds the ``mask`` of what was planted, both ``(B, H, N, d)``."""
     found, hits = _share(sparse != 0), _share((sparse != 0) & mask)
     return Recovery(hits / found, hits / _share(mask), found)
 
@@ -90,7 +90,7 @@ def recovery(sparse: Tensor, mask: Tensor) -> Recovery:
 def principal_component_pursuit(
     m: Tensor, lambda_: float | None = None, tolerance: float = 1e-6, iterations: int = 1000
 ) -> tuple[Tensor, Tensor]:
-    """``L`` and ``S`` that minimise ``‖L‖_* + λ‖S‖₁`` subject to ``L + S = M``, for each matrix ``(…, N, d)``.
+    """Return ``L`` and ``S`` that minimise ``‖L‖_* + λ‖S‖₁`` subject to ``L + S = M``, for each matrix ``(…, N, d)``.
 
     By alternating directions, with ``μ = N·d / (4‖M‖₁)`` and, unless given, ``λ = 1/√max(N, d)``. Ends when both
     ``‖M − L − S‖`` and the last change of S are at most ``tolerance · ‖M‖``, for all matrices, or after
@@ -121,7 +121,7 @@ def _share(entries: Tensor) -> Tensor:
 
 
 def traces(view: View) -> Iterator[Row]:
-    """``‖k − L − S‖ / ‖k‖`` and the share of S that is not 0, in each convention, on beyond the recipe's iterations."""
+    """Measure ``‖k − L − S‖ / ‖k‖`` and the share of S not 0, in each convention, beyond the recipe's iterations."""
     for layer, mechanism, x in view.layers_with("pursued"):
         q, k, v = mechanism.pursued(x)
         own: Pursuit = mechanism.pursuit
@@ -146,7 +146,7 @@ def traces(view: View) -> Iterator[Row]:
 
 
 def planted_outliers(view: View) -> Iterator[Row]:
-    """The support of S against outliers added to 5 % of the keys' entries, beside what the convex program finds."""
+    """Compare the support of S with outliers planted in 5 % of the keys' entries; so that of the convex program."""
     for layer, mechanism, x in view.layers_with("pursued"):
         q, k, v = mechanism.pursued(x[:INPUTS])
         for size in SIZES:
