@@ -49,7 +49,7 @@ def projection_error(q: Tensor, k: Tensor, v: Tensor, convention: Convention = "
 
 
 def kernel_projection_error(log_self: Tensor, log_cross: Tensor, v: Tensor) -> ProjectionError:
-    """Return both for a kernel's ``log κ(q_i, q_i)`` ``(…, N)``, ``log κ(q_i, k_j)`` ``(…, N, N)``, and ``v`` ``(…, N, D)``."""
+    """Return both of any kernel: ``log κ(q_i, q_i)`` ``(…, N)``, ``log κ(q_i, k_j)`` ``(…, N, N)``, v ``(…, N, D)``."""
     log_feature = log_self - 2 * log_cross.logsumexp(-1)
     return ProjectionError(log_feature.exp(), (log_cross.softmax(-1) @ v).square().sum(-1))
 
