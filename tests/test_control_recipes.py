@@ -16,7 +16,7 @@ from kattn_cli.environments.names import ENVIRONMENTS
 from kattn_cli.experiment.recipes import option_faults_of
 from kattn_cli.models import build_decision_transformer, trajectory_layers
 from kattn_cli.models.decision_transformer import DecisionTransformer
-from kattn_cli.papers.published import file_of
+from kattn_cli.papers import PAPERS
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
 from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import DecisionTransformer as Sizes
@@ -40,7 +40,7 @@ def load(name: str, *overrides: str) -> Recipe:
 
 def published(table: str) -> dict[tuple[str, str], str]:
     """The Primal-Attention paper's numbers by row and model."""
-    with file_of("primal").open(newline="") as file:
+    with (PAPERS["primal"].folder / "numbers.csv").open(newline="") as file:
         return {(one["row"], one["model"]): one["value"] for one in csv.DictReader(file) if one["table"] == table}
 
 

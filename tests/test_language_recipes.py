@@ -16,7 +16,7 @@ from torch import nn
 from kattn_cli.attention.options import check_options
 from kattn_cli.experiment.recipes import option_faults_of
 from kattn_cli.models import build_language_model, build_sequence_classifier, sequence_layers
-from kattn_cli.papers.published import file_of
+from kattn_cli.papers import PAPERS
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
 from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import Decoder
@@ -215,7 +215,7 @@ def test_logits_of_one_part_of_a_batch_fit() -> None:
 def test_numbers_of_the_papers(name: str) -> None:
     """Every number of the paper's row stands in the comment."""
     paper, table, model, *row = PRINTED[name]
-    with file_of(paper).open(newline="") as file:  # type: ignore[arg-type]
+    with (PAPERS[paper].folder / "numbers.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     found = [one for one in rows if (one["table"], one["model"]) == (table, model)]
     found = [one for one in found if not row or one["row"] == row[0]]

@@ -16,7 +16,7 @@ from kattn_cli.attention.options import check_options
 from kattn_cli.experiment.recipes import option_faults_of
 from kattn_cli.models import build_language_model, build_model, build_sequence_classifier
 from kattn_cli.models.matching import match
-from kattn_cli.papers.published import file_of
+from kattn_cli.papers import PAPERS
 from kattn_cli.recipe.data import ImageSection
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
 from kattn_cli.recipe.load import load_recipe
@@ -127,7 +127,7 @@ def test_overrides_that_a_comment_names(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRINTED)
 def test_numbers_of_the_paper(name: str) -> None:
-    with file_of("rpc").open(newline="", encoding="utf-8") as file:
+    with (PAPERS["rpc"].folder / "numbers.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     for table, row, model in PRINTED[name]:
         found = [one["value"] for one in rows if (one["table"], one["row"], one["model"]) == (table, row, model)]

@@ -7,22 +7,17 @@ import os
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from kattn_cli.papers import PAPERS
+from kattn_cli.papers.paper import Paper
 
 if TYPE_CHECKING:
     import torch
 
     from kattn_cli.runs.run import Run
-
-
-class Paper(str, Enum):
-    """A paper whose tables ours can be laid beside."""
-
-    primal = "primal"
-    tost = "tost"
-    rpc = "rpc"
 
 
 class Checkpoint(str, Enum):
@@ -106,6 +101,18 @@ MemoryOption = Annotated[
 ResumeTableOption = Annotated[
     bool, typer.Option("--resume", help="Go on with the newest unfinished table of this very command.")
 ]
+
+
+def paper_named(name: str) -> Paper:
+    """The paper of that name."""
+    if name not in PAPERS:
+        raise typer.BadParameter(f'"{name}" is not one of {", ".join(PAPERS)}')
+    return PAPERS[name]
+
+
+def paper_option(help_text: str) -> Any:
+    """An option that takes a paper by its name."""
+    return typer.Option("--paper", parser=paper_named, metavar=f"[{'|'.join(PAPERS)}]", help=help_text)
 
 
 def references_and_overrides(arguments: list[str]) -> tuple[list[str], list[str]]:

@@ -1,4 +1,4 @@
-"""Whole models: costs as multiples of the first one's, beside the papers', and their figure."""
+"""Whole models: costs as multiples of the first one's, and their figure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from kattn_cli.errors import RunError
 from kattn_cli.figures.lines import FILLED, HOLLOW
 from kattn_cli.figures.style import Palette, grid, legend_above, log_if_wide, save
-from kattn_cli.papers.paper_costs import PUBLISHED, published_cost
 
 GROUP = ["pass", "dtype", "batch"]
 QUANTITIES = {"milliseconds_per_sample": "time (ms a sample)", "memory_mib": "memory (MiB)"}
@@ -22,39 +21,27 @@ def ratios(costs: pd.DataFrame) -> pd.DataFrame:
     """The rows with their costs as multiples of those of the first model, in its first version, in the same setting.
 
     The setting is pass, precision and batch, and for models measured at several lengths the length. ``memory_mib`` is
-    held and peak memory together, as the papers' tables have it. ``published_*``: what a paper says of this model and
-    pass, with ``published_*_unit``, and the same multiple of its numbers; nan where it says nothing.
+    held and peak memory together, as the papers' tables have it.
     """
     table = costs.assign(memory_mib=costs["held_mib"] + costs["peak_mib"])
     rows = []
     for _, row in table.iterrows():
-        base = _baseline(table, row)
+        base = baseline(table, row)
         found = {"time_ratio": math.nan, "memory_ratio": math.nan}
         if base is not None:
             found["time_ratio"] = row["milliseconds_per_sample"] / base["milliseconds_per_sample"]
             found["memory_ratio"] = row["memory_mib"] / base["memory_mib"]
-        rows.append({**row, **found, **_published(row, base)})
+        rows.append({**row, **found})
     return pd.DataFrame(rows)
 
 
-def _baseline(table: pd.DataFrame, row: pd.Series) -> pd.Series | None:
+def baseline(table: pd.DataFrame, row: pd.Series) -> pd.Series | None:
+    """The row that :func:`ratios` divides a row by; none where the first model was not measured in its setting."""
     same = table[(table[GROUP] == row[GROUP]).all(axis=1) & (table["model"] == table["model"].iloc[0])]
     same = same[same["version"] == table["version"].iloc[0]]
     if len(same) > 1:
         same = same[same["n"] == row["n"]]
     return same.iloc[0] if len(same) and same["status"].iloc[0] == "ok" else None
-
-
-def _published(row: pd.Series, base: pd.Series | None) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for quantity in PUBLISHED:
-        ours = published_cost(row["model"], row["pass"], row["n"], quantity)
-        first = None if base is None else published_cost(base["model"], base["pass"], base["n"], quantity)
-        comparable = ours is not None and first is not None and ours.paper == first.paper
-        found[f"published_{quantity}"] = math.nan if ours is None else ours.value
-        found[f"published_{quantity}_unit"] = "" if ours is None else ours.unit
-        found[f"published_{quantity}_ratio"] = ours.value / first.value if comparable else math.nan  # type: ignore[union-attr]
-    return found
 
 
 def draw_model_costs(costs: pd.DataFrame, folder: Path, name: str) -> Path:

@@ -11,12 +11,11 @@ from typing import Any
 
 import pandas as pd
 
-from kattn_cli.papers.sequence_runs import is_sequence_run, sequence_run
-from kattn_cli.papers.sequence_variants import grid_place, variant
+from kattn_cli.papers.described import is_sequence_run, sequence_run
+from kattn_cli.papers.values import sequence_values
 from kattn_cli.runs.run import RECIPE, Run
 from kattn_cli.tables.complexity import completed
 from kattn_cli.tables.frames import attack_frame, errors_of_runs, frame, shared_folder
-from kattn_cli.tables.sequence_values import sequence_values
 
 OF_IMAGES = ("attacks", "corruption", "corruption_errors", "eval", "metrics")
 """Tables of which the runs on images count alone; those on sequences have their own, :attr:`Evidence.sequences`."""
@@ -62,17 +61,19 @@ class Evidence:
 
     @cached_property
     def sequences(self) -> pd.DataFrame:
-        """What :func:`~kattn_cli.tables.sequence_values.sequence_values` finds, and of each run the paper's
-        ``model``, with what its ablations take from it, and its ``place`` in their grid.
+        """What :func:`~kattn_cli.papers.values.sequence_values` finds, and of each run the paper's ``model``, with
+        what its ablations take from it, and its ``place`` in their grid.
         """
         runs = self._of_sequences
-        values = sequence_values(list(runs.values()))
+        described = {one: sequence_run(run) for one, run in runs.items()}
+        values = sequence_values(list(runs.values()), described)
         folder = shared_folder(run.label for run in self.runs)
-        labels = {one: run.label.removeprefix(folder) for one, run in runs.items()}
-        models = {one: variant(run, sequence_run(run).model) for one, run in runs.items()}
-        places = {one: grid_place(run, models[one]) for one, run in runs.items()}
-        folders = values["folder"]
-        return values.assign(label=folders.map(labels), model=folders.map(models), place=folders.map(places))
+        of_run = {
+            "label": {one: run.label.removeprefix(folder) for one, run in runs.items()},
+            "model": {one: run.model for one, run in described.items()},
+            "place": {one: run.place for one, run in described.items()},
+        }
+        return values.assign(**{name: values["folder"].map(by_folder) for name, by_folder in of_run.items()})
 
     def _table(self, name: str) -> pd.DataFrame:
         if name == "corruption":
@@ -140,7 +141,7 @@ def less(one: dict[int, float], other: dict[int, float]) -> dict[int, float]:
     return {seed: value - other[seed] for seed, value in one.items() if seed in other}
 
 
-def told(values: dict[int, float], digits: int = 3) -> str:
+def shown(values: dict[int, float], digits: int = 3) -> str:
     """The mean over the seeds that have a number, in a few digits."""
     known = [value for value in values.values() if math.isfinite(value)]
     return f"{sum(known) / len(known):.{digits}g}" if known else "no number"

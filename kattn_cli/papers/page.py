@@ -8,10 +8,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from kattn_cli.papers.claims import PAPERS
-from kattn_cli.papers.evidence import Evidence
-from kattn_cli.papers.finding import Finding, Paper, Verdict
-from kattn_cli.papers.verdicts import MIXED, RULE, corrected, measured_in_words, verdicts, words
+from kattn_cli.papers import PAPERS
+from kattn_cli.papers.claim import Verdict
+from kattn_cli.papers.verdict import MIXED, RULE, measured_in_words, verdicts, words
 
 HEAD = "| claim | where | runs | measured, 95 % | the paper's | verdict | beside it |"
 LINE = "| --- | --- | --- | --- | --- | --- | --- |"
@@ -19,44 +18,11 @@ VERDICTS_HEAD = "| claim | where | verdict | labels | ours | the paper's |"
 VERDICTS_LINE = "| --- | --- | --- | --- | --- | --- |"
 
 
-def findings(evidence: Evidence, papers: Sequence[Paper] = PAPERS) -> pd.DataFrame:
-    """One row for each claim and label: what was claimed, measured, found, and by which command.
-
-    Columns: ``paper, where, claim, criterion, label, mean, low, high, seeds, p_value, p_holm`` (after Holm's correction
-    over the labels of the claim), ``verdict`` (by ``p_holm``), ``paper_number, beside, command``.
-    """
-    rows = []
-    for paper in papers:
-        for claim in paper.claims:
-            nothing = Finding("", math.nan, math.nan, math.nan, 0, Verdict.not_measured)
-            for found in claim.judge(evidence) or [nothing]:
-                rows.append(
-                    {
-                        "paper": paper.title,
-                        "where": claim.where,
-                        "claim": claim.text,
-                        "criterion": claim.criterion,
-                        "label": found.label,
-                        "mean": found.mean,
-                        "low": found.low,
-                        "high": found.high,
-                        "seeds": found.seeds,
-                        "p_value": found.p_value,
-                        "p_holm": math.nan,
-                        "verdict": found.verdict.value,
-                        "paper_number": found.paper_number,
-                        "beside": found.beside,
-                        "command": claim.command,
-                    }
-                )
-    return corrected(pd.DataFrame(rows))
-
-
 def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
     """Markdown: a section for each paper, with the figures that its claims rest on.
 
     Args:
-        found: by :func:`findings`.
+        found: by :func:`~kattn_cli.papers.verdict.findings`.
         pictures: paths of figures, as the page should name them.
         command: that wrote the page.
     """
@@ -69,7 +35,7 @@ def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
         "",
         _tally(found),
     ]
-    for paper in PAPERS:
+    for paper in PAPERS.values():
         rows = found[found["paper"] == paper.title]
         measured = rows[rows["verdict"] != Verdict.not_measured.value]
         parts += ["", f"## {paper.title}", "", *_verdicts(measured), *_table(measured)]

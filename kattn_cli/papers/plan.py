@@ -1,16 +1,16 @@
 """What it takes to make one of the papers' tables again: which recipes, which measurements, which data. No torch.
 
-A plan is one entry of ``plans/<paper>.yaml``; its name is ``<paper>/<table>``. Each has a ``full`` size, the paper's,
-a ``small`` one for two cores, or one of the two. A line of ``prepare`` is a subcommand that makes the data; one of
-``train`` a recipe and overrides; one of ``measure`` a subcommand and its options, for all runs or for those of the
-recipes it is ``on``; one of ``run`` a subcommand that needs no runs. ``{results}`` is the folder of results. Entries
-that begin with a dot are parts of others.
+A plan is one entry of a paper's ``plan.yaml``, or of :data:`OWN`; its name is ``<paper>/<table>``. Each has a ``full``
+size, the paper's, a ``small`` one for two cores, or one of the two. A line of ``prepare`` is a subcommand that makes
+the data; one of ``train`` a recipe and overrides; one of ``measure`` a subcommand and its options, for all runs or for
+those of the recipes it is ``on``; one of ``run`` a subcommand that needs no runs. ``{results}`` is the folder of
+results. Entries that begin with a dot are parts of others.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,10 +19,10 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from kattn_cli.errors import KattnError, did_you_mean
+from kattn_cli.papers import PAPERS
 
-PLANS = Path(__file__).parent / "plans"
-PAPERS = ("rpc", "primal", "tost", "kattn")
-"""The files of :data:`PLANS`; ``kattn`` is what belongs to no single table of a paper."""
+OWN = Path(__file__).parent / "kattn.yaml"
+"""The plans, named ``kattn/…``, of what belongs to no single table of a paper."""
 SizeName = Literal["full", "small"]
 STRICT = ConfigDict(extra="forbid", frozen=True, strict=True)
 
@@ -79,16 +79,18 @@ class Plan(BaseModel):
         return chosen
 
 
-@cache
 def plans() -> Mapping[str, Plan]:
     """All plans by name, ``rpc/table2``, in the order of the papers' tables."""
-    found = dict[str, Plan]()
-    for path in (PLANS / f"{paper}.yaml" for paper in PAPERS):
-        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
-        found |= {
-            f"{path.stem}/{table}": Plan.model_validate(entry) for table, entry in entries.items() if table[0] != "."
-        }
-    return found
+    files = {paper.name: paper.plan for paper in PAPERS.values() if paper.plan.is_file()}
+    return {
+        f"{name}/{table}": plan for name, path in {**files, "kattn": OWN}.items() for table, plan in _read(path).items()
+    }
+
+
+@cache
+def _read(path: Path) -> Mapping[str, Plan]:
+    entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return {table: Plan.model_validate(entry) for table, entry in entries.items() if table[0] != "."}
 
 
 def find_plans(names: Sequence[str]) -> dict[str, Plan]:
@@ -108,3 +110,24 @@ def find_plans(names: Sequence[str]) -> dict[str, Plan]:
             hint = did_you_mean(name, known) or "; kattn reproduce --list shows them"
             raise KattnError(f"{name}: there is no such table{hint}")
     return found
+
+
+def needs(names: Sequence[str]) -> str:
+    """Hours and data of each size of all tables, or those of some papers, as lines.
+
+    Raises:
+        KattnError: if a name is none of a table or paper.
+    """
+    for name in names:
+        find_plans([name])
+    chosen = {
+        name: plan for name, plan in plans().items() if not names or name in names or name.partition("/")[0] in names
+    }
+    return "\n".join(line for name, plan in chosen.items() for line in (f"{name}: {plan.title}", *_needs(plan)))
+
+
+def _needs(plan: Plan) -> Iterator[str]:
+    if plan.full:
+        yield f"  full     {f'{plan.full.hours:,g} h of an H100':20}  {plan.full.data}"
+    if plan.small:
+        yield f"  --small  {f'{plan.small.hours:g} h of two cores':20}  {plan.small.data}"

@@ -9,19 +9,27 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from kattn_cli.papers.claims import PAPERS
-from kattn_cli.papers.finding import Verdict
-from kattn_cli.papers.paper_sections import Section
-from kattn_cli.papers.published import NAMES, PaperName
-from kattn_cli.papers.verdicts import RULE, measured_in_words, verdicts, words
+from kattn_cli.papers.beside import beside
+from kattn_cli.papers.claim import Verdict
+from kattn_cli.papers.paper import Paper
+from kattn_cli.papers.text import Section, sections
+from kattn_cli.papers.values import measured
+from kattn_cli.papers.verdict import RULE, measured_in_words, verdicts, words
 from kattn_cli.report.page import TABLES, Block, Part, slug, unique
+from kattn_cli.runs.run import Run
 from kattn_cli.tables.text import Table, bullets, code, escaped, p_value
 
 
-def claims_of(found: pd.DataFrame, paper: PaperName) -> pd.DataFrame:
+def beside_the_papers(runs: Sequence[Run], papers: Sequence[Paper]) -> list[tuple[pd.DataFrame, list[Section]]]:
+    """Return for each paper the numbers of the runs beside its own, and its tables as text."""
+    numbers = measured(runs)
+    found = [(paper, beside(numbers, paper)) for paper in papers]
+    return [(table, sections(table, paper)) for paper, table in found]
+
+
+def claims_of(found: pd.DataFrame, paper: Paper) -> pd.DataFrame:
     """The paper's of all findings."""
-    titles = [one.title for one in PAPERS if one.name == paper]
-    return found[found["paper"].isin(titles)]
+    return found[found["paper"] == paper.title]
 
 
 def tally(found: pd.DataFrame) -> str:
@@ -30,23 +38,23 @@ def tally(found: pd.DataFrame) -> str:
     return f"{', '.join(f'{word} {count}' for word, count in counts.most_common()) or 'none known'}."
 
 
-def numbers_of(paper: PaperName) -> str:
+def numbers_of(paper: Paper) -> str:
     """The name of the CSV with all its numbers."""
-    return f"{paper}-numbers"
+    return f"{paper.name}-numbers"
 
 
-def paper_part(paper: PaperName, sections: Sequence[Section], claims: pd.DataFrame) -> Part:
-    """``sections`` by :func:`~kattn_cli.papers.paper_numbers.paper_numbers`, ``claims`` by :func:`claims_of`."""
+def paper_part(paper: Paper, sections: Sequence[Section], claims: pd.DataFrame) -> Part:
+    """``sections`` by :func:`beside_the_papers`, ``claims`` by :func:`claims_of`."""
     names: list[str] = []
     for section in sections:
-        names.append(unique(f"{paper}-{slug(section.title.rpartition('paper, ')[2].partition(':')[0])}", names))
+        names.append(unique(f"{paper.name}-{slug(section.title.rpartition('paper, ')[2].partition(':')[0])}", names))
     parts = [_section(section, name) for section, name in zip(sections, names, strict=True)]
     known = (
         "What its tables and ours have in common. Of a difference, the word is by its own 95 % interval, which is not "
         f"corrected for the number of them. All numbers: [CSV]({TABLES}/{numbers_of(paper)}.csv)"
     )
     blocks = [known] if parts else ["The runs have none of the numbers of its tables."]
-    return Part(f"The {NAMES[paper]} paper", blocks, [*parts, _claims(paper, claims)])
+    return Part(f"The {paper.method} paper", blocks, [*parts, _claims(paper, claims)])
 
 
 def _section(section: Section, name: str) -> Part:
@@ -56,7 +64,7 @@ def _section(section: Section, name: str) -> Part:
     return Part(section.title, [*blocks, bullets(section.sentences)] if section.sentences else blocks)
 
 
-def _claims(paper: PaperName, found: pd.DataFrame) -> Part:
+def _claims(paper: Paper, found: pd.DataFrame) -> Part:
     unmeasured = found["verdict"] == Verdict.not_measured.value
     measured, rest = found[~unmeasured], found[unmeasured].drop_duplicates(["claim", "where"])
     blocks: list[Block] = [f"**{tally(found)}** {RULE}"]
@@ -67,7 +75,7 @@ def _claims(paper: PaperName, found: pd.DataFrame) -> Part:
     return Part("Claims", blocks)
 
 
-def _judged(paper: PaperName, measured: pd.DataFrame) -> Table:
+def _judged(paper: Paper, measured: pd.DataFrame) -> Table:
     table = verdicts(measured)
     rows = [
         [row["claim"], words(row), _minus(row["ours"]), _minus(row["theirs"]), row["where"], row["criterion"],
@@ -75,11 +83,11 @@ def _judged(paper: PaperName, measured: pd.DataFrame) -> Table:
         for _, row in table.iterrows()
     ]  # fmt: skip
     columns = ["claim", "verdict", "ours", "the paper's", "where", "rule", "command"]
-    caption = f"{NAMES[paper]} paper, claims: the verdict on each, of all labels that it was measured on."
-    return Table(f"{paper}-verdicts", caption, columns, rows, len(columns), data=table)
+    caption = f"{paper.method} paper, claims: the verdict on each, of all labels that it was measured on."
+    return Table(f"{paper.name}-verdicts", caption, columns, rows, len(columns), data=table)
 
 
-def _by_label(paper: PaperName, measured: pd.DataFrame) -> Table:
+def _by_label(paper: Paper, measured: pd.DataFrame) -> Table:
     rows = [
         [
             str(row["claim"]),
@@ -94,8 +102,8 @@ def _by_label(paper: PaperName, measured: pd.DataFrame) -> Table:
         for _, row in measured.iterrows()
     ]
     columns = ["claim", "label", "measured, 95 %", "the paper's", "p (Holm)", "seeds", "verdict", "beside"]
-    caption = f"{NAMES[paper]} paper, claims by label, with Student's 95 % intervals over seeds."
-    return Table(f"{paper}-claims", caption, columns, rows, 2, ("verdict", "beside"), data=measured)
+    caption = f"{paper.method} paper, claims by label, with Student's 95 % intervals over seeds."
+    return Table(f"{paper.name}-claims", caption, columns, rows, 2, ("verdict", "beside"), data=measured)
 
 
 def _rules(claims: pd.DataFrame) -> list[str]:

@@ -2,7 +2,7 @@
 
 Of a comparison the first is ``better`` or ``worse`` than the second, or they are ``not told apart``; fewer than three
 seeds are ``too few seeds to tell``. Whether a claim of a paper holds is another matter:
-:class:`~kattn_cli.papers.finding.Verdict`.
+:class:`~kattn_cli.papers.claim.Verdict`.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from kattn_cli.console import console, print_wide
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.corruption_errors import ALL_TYPES
 from kattn_cli.tables.frames import attack_frame, clean_rows, errors_of_runs, frame, shared_folder
-from kattn_cli.tables.image_values import segmented
 from kattn_cli.tables.measures import measure_of
+from kattn_cli.tables.perplexities import perplexities
 from kattn_cli.tables.rollouts import asked_for, greatest_asked
-from kattn_cli.tables.sequence_values import perplexities
+from kattn_cli.tables.segmentation import segmentation_frame, segmentation_summary
 from kattn_cli.tables.statistics import mean_interval
 from kattn_cli.tables.text import listed, mean_and_half
 
@@ -95,11 +95,14 @@ def _perplexity(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def _segmented(runs: Sequence[Run]) -> pd.DataFrame:
-    values = pd.DataFrame(one for one in segmented(runs) if one["metric"] == "mean_iou")
-    if values.empty:
-        return values
-    named = {"ADE20K": "mean IoU", "corrupted ADE20K": "mean IoU, corrupted"}
-    return values.assign(quantity=values["row"].map(named))[["label", "run_seed", "quantity", "value"]]
+    rows = segmentation_summary(segmentation_frame(frame(runs, "segmentation.csv")))
+    if rows.empty:
+        return rows
+    corrupted = rows["corrupted_mean_iou"].where(rows["types"] == ALL_TYPES)
+    named = rows.assign(**{"mean IoU": rows["mean_iou"], "mean IoU, corrupted": corrupted})
+    values = ["mean IoU", "mean IoU, corrupted"]
+    melted = named.melt(["label", "run_seed"], values, var_name="quantity", ignore_index=False)
+    return melted.sort_index(kind="stable")
 
 
 def _returns(runs: Sequence[Run]) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from kattn_cli.commands.report import run as report_run
 from kattn_cli.commands.report.run import report
 from kattn_cli.commands.report.sources import Sources, find_sources
 from kattn_cli.errors import RunError
+from kattn_cli.papers import PAPERS
 from kattn_cli.runs.csv_rows import write_rows
 
 ACCURACIES = {"a/softmax": (80.0, 81.0, 79.0, 80.0), "a/tssa": (90.0, 91.0, 89.5, 90.0)}
@@ -138,7 +139,7 @@ def test_a_table_of_costs_alone(tmp_path: Path) -> None:
 def test_a_single_run_and_a_paper(tmp_path: Path) -> None:
     for name, perplexity in (("text/softmax", 5.0), ("text/rpc", 5.5)):
         write_language(tmp_path / "r", name, 0, perplexity, parameters=7, end="2026-01-01T10:00:00")
-    report(found(tmp_path / "r", results=tmp_path), tmp_path / "out", papers=["rpc"], figures=False)
+    report(found(tmp_path / "r", results=tmp_path), tmp_path / "out", papers=[PAPERS["rpc"]], figures=False)
     text = (tmp_path / "out" / "report.md").read_text()
     assert "1 seed is too few to tell two mechanisms apart; it takes three." in text
     assert "## The RPC-Attention paper" in text

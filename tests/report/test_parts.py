@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from report.runs import one_group, write_accuracy
 
+from kattn_cli.papers import PAPERS
 from kattn_cli.report.cost import Flops, cost_part
 from kattn_cli.report.groups import groups_of
 from kattn_cli.report.page import Part
@@ -98,17 +99,17 @@ def test_what_came_out_where_nothing_did(tmp_path: Path) -> None:
 
 
 def test_a_claim_s_table_has_verdict_rule_and_command(tmp_path: Path) -> None:
-    from kattn_cli.papers.claims import PAPERS
+
     from kattn_cli.papers.evidence import Evidence
-    from kattn_cli.papers.page import findings
+    from kattn_cli.papers.verdict import findings
     from kattn_cli.report.papers import claims_of, paper_part, tally
 
     found = findings(Evidence.of([], []))
-    own = claims_of(found, "tost")
-    assert set(own["paper"]) == {one.title for one in PAPERS if one.name == "tost"}
+    own = claims_of(found, PAPERS["tost"])
+    assert set(own["paper"]) == {PAPERS["tost"].title}
     assert tally(own) == f"not measured {len(own.drop_duplicates(['claim', 'where']))}."
     rule = own.iloc[:1].assign(verdict="holds", label="tssa", mean=-1.5, low=-2.0, high=-1.0, seeds=3, p_holm=0.01)
-    part = paper_part("tost", [], pd.concat([rule, own.iloc[1:]]))
+    part = paper_part(PAPERS["tost"], [], pd.concat([rule, own.iloc[1:]]))
     judged, by_label = tables_of(part.parts[-1])
     assert judged.rows[0][1] == "holds"
     assert judged.rows[0][-2:] == [own["criterion"].iloc[0], own["command"].iloc[0]]

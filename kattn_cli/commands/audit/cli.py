@@ -97,8 +97,8 @@ def _write_page(
     """
     from kattn_cli.console import console
     from kattn_cli.papers.evidence import Evidence
-    from kattn_cli.papers.page import findings, page
-    from kattn_cli.papers.verdicts import verdicts
+    from kattn_cli.papers.page import page
+    from kattn_cli.papers.verdict import findings, verdicts
     from kattn_cli.runs.whole_file import write_text
 
     found = findings(Evidence.of(runs, costs))

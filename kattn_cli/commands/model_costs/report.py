@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.console import console, print_wide
-from kattn_cli.figures.model_costs import ratios
+from kattn_cli.papers.costs import beside_the_papers
 
 COUNTED = (
     "GFLOP a sample: forward, a multiplication and an addition counting as two; mechanisms by their formulas, the rest "
@@ -22,7 +22,7 @@ TABLE_13 = (
 
 def print_models(costs: pd.DataFrame, path: Path) -> None:
     """Print one table a pass, and write the multiples beside ``path`` as ``<name>.ratios.csv``."""
-    table = ratios(costs)
+    table = beside_the_papers(costs)
     table.to_csv(path.with_suffix(".ratios.csv"), index=False)
     published = bool(table[["published_time", "published_memory"]].notna().any(axis=None))
     columns = ["", "N", "ms a sample", "×", "MiB", "×", "GFLOP a sample", "parameters"]

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from kattn_cli.commands.options import FigureFormat, FigureStyle, Paper, QuietOption, ResultsOption, chosen_runs
+from kattn_cli.commands.options import (
+    FigureFormat,
+    FigureStyle,
+    Paper,
+    QuietOption,
+    ResultsOption,
+    chosen_runs,
+    paper_option,
+)
 from kattn_cli.runs.run import figures_folder
 
 EXAMPLE = "Example:  kattn plot quickstart results/complexity/cpu.csv --style slides --format svg"
@@ -32,7 +40,7 @@ def plot(
     ] = None,
     style: Annotated[FigureStyle, typer.Option(help="Sizes of type and lines.")] = FigureStyle.paper,
     paper: Annotated[
-        Paper | None, typer.Option(help="Also the paper's tables of these tasks, its numbers beside ours.")
+        Paper | None, paper_option("Also the paper's tables of these tasks, its numbers beside ours.")
     ] = None,
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
@@ -51,5 +59,5 @@ def plot(
         console.print(picture)
     if chosen:
         folder = output or figures_folder(results, chosen)
-        for picture in plot_runs(chosen, folder, paper.value if paper else None):
+        for picture in plot_runs(chosen, folder, paper):
             console.print(picture)

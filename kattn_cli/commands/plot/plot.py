@@ -8,17 +8,17 @@ from pathlib import Path
 from kattn_cli.audit.items import draw_audit
 from kattn_cli.errors import RunError
 from kattn_cli.figures.registry import FIGURES, draw_cost_table
-from kattn_cli.papers.paper_numbers import paper_numbers
-from kattn_cli.papers.paper_sections import as_markdown
-from kattn_cli.papers.printed_tables import print_sections
-from kattn_cli.papers.published import PaperName
+from kattn_cli.papers.beside import beside
+from kattn_cli.papers.paper import Paper
+from kattn_cli.papers.text import as_markdown, print_sections, sections
+from kattn_cli.papers.values import measured
 from kattn_cli.runs.cost_table import read_cost_table
 from kattn_cli.runs.run import Run
 from kattn_cli.runs.whole_file import write_text
 from kattn_cli.tables.summary import print_summary
 
 
-def plot_runs(runs: Sequence[Run], folder: Path, paper: PaperName | None = None) -> list[Path]:
+def plot_runs(runs: Sequence[Run], folder: Path, paper: Paper | None = None) -> list[Path]:
     """Draw into ``folder``, with ``comparison.csv`` beside the figures; return the files but the latter.
 
     Args:
@@ -51,12 +51,15 @@ def plot_table(path: Path, folder: Path | None = None) -> list[Path]:
     return draw_cost_table(kind, table, folder or path.parent, path.stem)
 
 
-def _paper(runs: Sequence[Run], folder: Path, paper: PaperName) -> list[Path]:
-    table, sections = paper_numbers(runs, paper)
+def _paper(runs: Sequence[Run], folder: Path, paper: Paper) -> list[Path]:
+    table = beside(measured(runs), paper)
     if table.empty:
-        raise RunError(f"--paper {paper}: the runs have none of its numbers; kattn eval and kattn attack measure them")
-    written = [folder / f"paper_{paper}.{suffix}" for suffix in ("csv", "md")]
+        raise RunError(
+            f"--paper {paper.name}: the runs have none of its numbers; kattn eval and kattn attack measure them"
+        )
+    written = [folder / f"paper_{paper.name}.{suffix}" for suffix in ("csv", "md")]
     table.to_csv(written[0], index=False)
-    write_text(written[1], as_markdown(sections))
-    print_sections(sections)
+    text = sections(table, paper)
+    write_text(written[1], as_markdown(text))
+    print_sections(text)
     return written

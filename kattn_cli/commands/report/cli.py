@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from kattn_cli.commands.options import Paper, QuietOption, ResultsOption, silence_profiler
+from kattn_cli.commands.options import Paper, QuietOption, ResultsOption, paper_option, silence_profiler
 
 EXAMPLE = "Example:  kattn report results/reference --paper rpc --paper primal --paper tost"
 
@@ -32,7 +32,7 @@ def report(
     ] = None,
     paper: Annotated[
         list[Paper] | None,
-        typer.Option(help="Also the paper's tables with ours beside, and a verdict for each of its claims; repeat."),
+        paper_option("Also the paper's tables with ours beside, and a verdict for each of its claims; repeat."),
     ] = None,
     title: Annotated[str, typer.Option(help="Of the page.")] = "Report",
     output: Annotated[
@@ -59,6 +59,5 @@ def report(
     for one in found.left_out:
         console.print(f"Left out: {one}", markup=False)
     folder = output or results / "report"
-    papers: list[Any] = [one.value for one in paper or []]
-    for path in write_report(found, folder, papers=papers, title=title, test=test.value, figures=figures):
+    for path in write_report(found, folder, papers=paper or [], title=title, test=test.value, figures=figures):
         console.print(path)

@@ -22,14 +22,13 @@ from kattn_cli.errors import DataError, KattnError, RunError
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.build import build, outline
 from kattn_cli.papers.evidence import Evidence
-from kattn_cli.papers.page import findings
-from kattn_cli.papers.paper_numbers import paper_numbers
-from kattn_cli.papers.published import NAMES, PaperName
+from kattn_cli.papers.paper import Paper
+from kattn_cli.papers.verdict import findings
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.report.cost import Flops, cost_part, cost_table_part
 from kattn_cli.report.groups import Group, groups_of
 from kattn_cli.report.page import Page, Part, Picture, slug, unique
-from kattn_cli.report.papers import claims_of, numbers_of, paper_part, tally
+from kattn_cli.report.papers import beside_the_papers, claims_of, numbers_of, paper_part, tally
 from kattn_cli.report.provenance import provenance_part
 from kattn_cli.report.results import Comparison, comparisons, paired_part, results_part
 from kattn_cli.report.settings import settings_part
@@ -45,7 +44,7 @@ def report(
     sources: Sources,
     output: Path,
     *,
-    papers: Sequence[PaperName] = (),
+    papers: Sequence[Paper] = (),
     title: str = TITLE,
     test: TestName = "t",
     figures: bool = True,
@@ -61,23 +60,23 @@ def report(
     stems: list[str] = []
     for cost in sources.tables:
         stems.append(unique(slug(cost.name), [*stems, *(group.slug for group in groups)]))
-    with workers((len(groups) + len(stems)) * figures + len(papers)) as begin:
+    with workers((len(groups) + len(stems)) * figures + bool(papers)) as begin:
         draw: Begin = begin if figures else _nothing
         drawn = [draw(draw_group, group, output) for group in groups]
         costs_drawn = [draw(draw_table, cost, stem, output) for cost, stem in zip(sources.tables, stems, strict=True)]
         described = [run for run in sources.runs if run.recipe]
-        beside = {paper: begin(paper_numbers, described, paper) for paper in papers}
+        beside = begin(beside_the_papers, described, papers) if papers else list
         tables = [(cost.kind, cost.table) for cost in sources.tables]
         judged = findings(Evidence.of(sources.runs, tables)) if papers else pd.DataFrame()
         claims = {paper: claims_of(judged, paper) for paper in papers}
         found = {group.slug: comparisons(group, test) for group in groups}
         flops = _flops(groups)
-        parts = [came_out(groups, found, test, {NAMES[paper]: tally(one) for paper, one in claims.items()})]
+        parts = [came_out(groups, found, test, {paper.method: tally(one) for paper, one in claims.items()})]
         for group, pictures in zip(groups, drawn, strict=True):
             parts.append(_group(group, found[group.slug], flops, test, pictures()))
         for cost, stem, pictures in zip(sources.tables, stems, costs_drawn, strict=True):
             parts.append(cost_table_part(cost.kind, cost.name, stem, cost.table, pictures()))
-        numbers = {paper: one() for paper, one in beside.items()}
+        numbers = dict(zip(papers, beside(), strict=True))
     parts += [paper_part(paper, sections, claims[paper]) for paper, (_, sections) in numbers.items()]
     top = list(introduction(sources.runs, groups, shlex.join(["kattn", *sys.argv[1:]]), sources.left_out))
     attached = {numbers_of(paper): table for paper, (table, _) in numbers.items() if len(table)}

@@ -45,9 +45,9 @@ def reproduce(
     from kattn_cli.console import console
 
     if list_:
-        from kattn_cli.commands.reproduce.listing import reproductions
+        from kattn_cli.papers.plan import needs
 
-        console.print(reproductions(arguments or []), markup=False)
+        console.print(needs(arguments or []), markup=False)
         return
     if not arguments:
         raise KattnError("No table was named. For example: kattn reproduce primal/table3 --small; --list shows them")

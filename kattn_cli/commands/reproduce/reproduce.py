@@ -15,11 +15,11 @@ from kattn_cli.console import console
 from kattn_cli.errors import KattnError, Stopped
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.resume import find_unfinished
-from kattn_cli.papers.paper_numbers import paper_numbers
-from kattn_cli.papers.paper_sections import as_markdown
+from kattn_cli.papers import PAPERS
+from kattn_cli.papers.beside import beside
 from kattn_cli.papers.plan import Measurement, Plan, Size, SizeName
-from kattn_cli.papers.printed_tables import print_sections
-from kattn_cli.papers.published import NAMES
+from kattn_cli.papers.text import as_markdown, print_sections, sections
+from kattn_cli.papers.values import measured
 from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.schema import Recipe, per_seed
 from kattn_cli.runs.run import Run
@@ -191,18 +191,18 @@ def _call(arguments: list[str]) -> None:
 
 def _show(name: str, size: Size, runs: Sequence[Run], settings: Settings) -> None:
     """The paper's table with ours in it, printed and kept; without one, the comparison of the runs."""
-    paper, _, table = name.partition("/")
+    in_paper, _, table = name.partition("/")
     if not runs:
         return
-    if paper in NAMES:
-        numbers, found = paper_numbers(runs, paper, [table])
+    if paper := PAPERS.get(in_paper):
+        numbers = beside(measured(runs), paper, [table])
         if len(numbers):
-            folder = settings.results / "tables"
-            folder.mkdir(parents=True, exist_ok=True)
-            numbers.to_csv(folder / f"{paper}_{table}.csv", index=False)
-            write_text(folder / f"{paper}_{table}.md", as_markdown(found))
-            print_sections(found)
-            console.print(f"{folder / f'{paper}_{table}.md'}", markup=False)
+            text, path = sections(numbers, paper), settings.results / "tables" / f"{paper.name}_{table}.md"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            numbers.to_csv(path.with_suffix(".csv"), index=False)
+            write_text(path, as_markdown(text))
+            print_sections(text)
+            console.print(f"{path}", markup=False)
             if size.differs:
                 console.print(f"Not the paper's size: {size.differs}.", markup=False)
             return

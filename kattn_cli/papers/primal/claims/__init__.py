@@ -1,13 +1,7 @@
-"""The Primal-Attention paper, and the talk that derives it from kernel PCA and kernel SVD."""
+"""What the Primal-Attention paper claims, and the talk."""
 
 from __future__ import annotations
 
-from kattn_cli.papers.finding import Paper
-from kattn_cli.papers.primal.claims import ablations, accuracy, control, cost, duality, spectrum
+from kattn_cli.papers.primal.claims import accuracy, cost, kernel_svd
 
-PAPER = Paper(
-    "primal",
-    "Primal-Attention: Self-attention through Asymmetric Kernel SVD, and the talk on kernel PCA and SVD",
-    [*spectrum.CLAIMS, *duality.CLAIMS, *accuracy.CLAIMS, *ablations.CLAIMS, *control.CLAIMS, *cost.CLAIMS],
-    ("spectrum", "effective_rank", "duality"),
-)
+CLAIMS = [*kernel_svd.CLAIMS, *accuracy.CLAIMS, *cost.CLAIMS]

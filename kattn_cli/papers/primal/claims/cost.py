@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from kattn_cli.papers.cost import race, scaling
-from kattn_cli.papers.finding import Claim
-from kattn_cli.papers.model_cost import share_of
-from kattn_cli.papers.sequences import cheaper
+from kattn_cli.papers.claim import Claim
+from kattn_cli.papers.cost_claims import race, scaling, share_of
+from kattn_cli.papers.pairs import cheaper
+from kattn_cli.papers.primal import PAPER
 
 MODELS = ("primal", "primal_plus")
 NOT_DENIED = "What is shorter than the paper's sequences, or of a data set that it has no number of, cannot deny it"
@@ -22,7 +22,7 @@ CLAIMS = [
             f"Primal. and Primal.+ take less {quantity} than the Transformer on {on}.",
             f"{measured} over softmax's, each data set by itself, paired by seed; holds below 1. {NOT_DENIED}",
             command,
-            partial(cheaper, "primal", table, kind, metric, MODELS),
+            partial(cheaper, PAPER, table, kind, metric, MODELS),
         )
         for where, table, kind, on, command, metric, quantity, measured in (
             (*UEA, "seconds_per_epoch", "time", "time an epoch"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from kattn_cli.papers.finding import Claim
-from kattn_cli.papers.model_cost import share_of
+from kattn_cli.papers.claim import Claim
+from kattn_cli.papers.cost_claims import share_of
 
 BASE = "imagenet/symvit_tiny"
 OURS = ("imagenet/rpc_symvit_tiny", "imagenet/rpc_symvit_tiny_5", "imagenet/rpc_symvit_tiny_6")

@@ -1,4 +1,5 @@
-"""RPC-Attention's paper on attention as kernel PCA (§2): the projection error, the eigenvectors, the values."""
+"""RPC-Attention's paper on attention as kernel PCA (§2): the projection error, the eigenvectors, the values, Scaled
+Attention."""
 
 from __future__ import annotations
 
@@ -6,8 +7,8 @@ import math
 from functools import partial
 
 from kattn_cli.audit.items.projection_error.draw import log_j
-from kattn_cli.papers.evidence import Evidence, by_seed, first, last, less, told
-from kattn_cli.papers.finding import Claim, Finding, judged
+from kattn_cli.papers.claim import Claim, Finding, judged
+from kattn_cli.papers.evidence import Evidence, by_seed, first, last, less, shown
 
 AUDIT = "kattn audit audit"
 
@@ -18,7 +19,7 @@ def _falls_logged(evidence: Evidence) -> list[Finding]:
         logged = rows[rows["convention"] == "reference"]
         begin, end = (by_seed(log_j(part, "epoch"), "ln_j") for part in (first(logged), last(logged)))
         if logged["epoch"].nunique() > 1:
-            beside = f"log J from {told(begin)} to {told(end)}"
+            beside = f"log J from {shown(begin)} to {shown(end)}"
             if any(map(math.isnan, [*begin.values(), *end.values()])):
                 beside += "; not a number where J ≤ 0 in a layer"
             found.append(judged(label, less(end, begin), below=0, beside=beside))
@@ -33,7 +34,7 @@ def _falls(evidence: Evidence) -> list[Finding]:
         if paper["epoch"].nunique() > 1:
             columns = {"J": "j_proj", "‖φ(q)‖²": "feature_norm", "‖h‖²": "projection_norm"}
             change = {name: [by_seed(part, column) for part in (begin, end)] for name, column in columns.items()}
-            beside = ", ".join(f"{name} from {told(one)} to {told(other)}" for name, (one, other) in change.items())
+            beside = ", ".join(f"{name} from {shown(one)} to {shown(other)}" for name, (one, other) in change.items())
             found.append(judged(label, less(*change["J"][::-1]), below=0, beside=beside))
     return found
 
@@ -43,7 +44,7 @@ def _is_an_error(evidence: Evidence) -> list[Finding]:
     for label, rows in evidence.labels("audit/projection_error"):
         end = last(rows[rows["convention"] == "paper"])
         feature, projection = (by_seed(end, column) for column in ("feature_norm", "projection_norm"))
-        beside = f"‖φ(q)‖² {told(feature)}, ‖h‖² {told(projection)}"
+        beside = f"‖φ(q)‖² {shown(feature)}, ‖h‖² {shown(projection)}"
         found.append(judged(label, by_seed(end, "j_proj"), above=0, beside=beside))
     return found
 
@@ -64,8 +65,8 @@ def _differences_are_small(evidence: Evidence) -> list[Finding]:
             by_seed(learned, one) for one in ("difference_mean", "difference_median", "eigenvalue_mean")
         )
         beside = (
-            f"mean of the differences {told(gap)}, their median {told(middle)}, mean of the eigenvalues {told(size)}; "
-            f"with random values the ratio is {told(ratios['random'])}"
+            f"mean of the differences {shown(gap)}, their median {shown(middle)}, "
+            f"mean of the eigenvalues {shown(size)}; with random values the ratio is {shown(ratios['random'])}"
         )
         found.append(judged(label, ratios["learned"], below=0.1, beside=beside))
     return found
@@ -76,8 +77,8 @@ def _are_eigenvectors(evidence: Evidence) -> list[Finding]:
     for label, rows in evidence.labels("audit/eigenvectors"):
         learned, random = (rows[rows["values"] == name] for name in ("learned", "random"))
         beside = (
-            f"before training {told(by_seed(first(learned), 'residual'))}, "
-            f"random values {told(by_seed(last(random), 'residual'))}"
+            f"before training {shown(by_seed(first(learned), 'residual'))}, "
+            f"random values {shown(by_seed(last(random), 'residual'))}"
         )
         found.append(judged(label, by_seed(last(learned), "residual"), below=0.1, beside=beside))
     return found
@@ -89,11 +90,21 @@ def _aligned(measure: str, evidence: Evidence) -> list[Finding]:
         part = rows[rows["measure"] == measure]
         end = last(part)
         beside = (
-            f"before training {told(by_seed(first(part), 'value'))}; tokens permuted "
-            f"{told(by_seed(end, 'null_mean'))} (95 %: {told(by_seed(end, 'null_high'))}); "
+            f"before training {shown(by_seed(first(part), 'value'))}; tokens permuted "
+            f"{shown(by_seed(end, 'null_mean'))} (95 %: {shown(by_seed(end, 'null_high'))}); "
             f"reproduction study: at most {part['published'].iloc[0]:g}"
         )
         found.append(judged(label, by_seed(end, "value"), above=0.9, beside=beside))
+    return found
+
+
+def _scaled(column: str, evidence: Evidence) -> list[Finding]:
+    found = []
+    for label, scaled, softmax in evidence.pairs("metrics", "scaled*", "softmax"):
+        means = [by_seed(rows[rows["split"] != "train"], column) for rows in (scaled, softmax)]
+        beside = f"{shown(means[0], 4)} against {shown(means[1], 4)}"
+        bound = {"above": 0.0} if column == "top1" else {"below": 0.0}
+        found.append(judged(label, less(*means), beside=beside, **bound))
     return found
 
 
@@ -146,5 +157,19 @@ CLAIMS = [
             ("linear_cka", "linear CKA"),
             ("kernel_cka", "kernel CKA"),
         )
+    ),
+    Claim(
+        "Remark 3, Figure 3 (right), E.1",
+        "Scaled Attention learns better than softmax: validation accuracy.",
+        "difference of top-1, mean over all epochs, paired by seed; holds above 0 points",
+        "kattn train audit/scaled audit/softmax",
+        partial(_scaled, "top1"),
+    ),
+    Claim(
+        "Remark 3, Figure 3 (right), E.1",
+        "Scaled Attention learns better than softmax: validation loss.",
+        "difference of the loss, mean over all epochs, paired by seed; holds below 0 nats",
+        "kattn train audit/scaled audit/softmax",
+        partial(_scaled, "loss"),
     ),
 ]

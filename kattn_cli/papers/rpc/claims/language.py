@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from kattn_cli.papers.finding import Claim
-from kattn_cli.papers.published import PaperName
-from kattn_cli.papers.sequences import better_on_average, language
+from kattn_cli.papers.claim import Claim
+from kattn_cli.papers.pairs import better_on_average, language
+from kattn_cli.papers.paper import Paper
+from kattn_cli.papers.rpc import PAPER
 
 MODELS = ("rpc", "symmetric")
-TEST: tuple[PaperName, str, str] = ("rpc", "table3", "WikiText-103 test")
+TEST: tuple[Paper, str, str] = (PAPER, "table3", "WikiText-103 test")
 
 CLAIMS = [
     Claim(
@@ -31,7 +32,7 @@ CLAIMS = [
         "RPC-Attention, at fine-tuning alone, is more accurate than symmetric attention on sentences.",
         "difference of validation top-1, each data set by itself, paired by seed; holds above 0 points",
         "kattn eval sentences sentences/moe --split validation",
-        partial(better_on_average, "rpc", "table11", "sentences", "rpc", ("symmetric",), 0.0, metric="validation_top1"),
+        partial(better_on_average, PAPER, "table11", "sentences", "rpc", ("symmetric",), 0.0, metric="validation_top1"),
     ),
     Claim(
         "Table 11",
@@ -40,7 +41,7 @@ CLAIMS = [
         "kattn eval sentences/moe --split validation",
         partial(
             better_on_average,
-            "rpc",
+            PAPER,
             "table11",
             "sentences",
             "rpc asymmetric",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from kattn_cli.papers.evidence import Evidence, by_seed, told
-from kattn_cli.papers.finding import Claim, Finding, judged
+from kattn_cli.papers.claim import Claim, Finding, judged
+from kattn_cli.papers.evidence import Evidence, by_seed, shown
 
 AUDIT = "kattn audit audit"
 
@@ -16,7 +16,7 @@ def _converges(evidence: Evidence) -> list[Finding]:
         at_end = rows[rows["iteration"] == rows["recipe_iterations"]]
         own = at_end[at_end["convention"] == at_end["recipe_convention"]]
         longest = rows[rows["iteration"] == rows["iteration"].max()]
-        each = ", ".join(f"{name} {told(by_seed(part, 'residual'))}" for name, part in longest.groupby("convention"))
+        each = ", ".join(f"{name} {shown(by_seed(part, 'residual'))}" for name, part in longest.groupby("convention"))
         count = own["recipe_iterations"].iloc[0]
         beside = f"after the recipe's {count}; after {longest['iteration'].iloc[0]}: {each}"
         found.append(judged(label, by_seed(own, "residual"), below=0.05, beside=beside))
@@ -31,7 +31,7 @@ def _separates(size: int, evidence: Evidence) -> list[Finding]:
         told_of = []
         for method, part in chosen.groupby("method", sort=False):
             precision, recall = by_seed(part, "precision"), by_seed(part, "recall")
-            told_of.append(f"{method} {told(precision, 2)} and {told(recall, 2)}")
+            told_of.append(f"{method} {shown(precision, 2)} and {shown(recall, 2)}")
         own = chosen[chosen["method"] == "paper"]
         score = own.assign(f1=2 * own["precision"] * own["recall"] / (own["precision"] + own["recall"]).clip(1e-12))
         beside = f"precision and recall: {', '.join(told_of)}; precision by chance {share:g}"

@@ -8,11 +8,10 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from kattn_cli.papers import printed
+from kattn_cli.papers.claim import Claim, Finding
 from kattn_cli.papers.evidence import Evidence
-from kattn_cli.papers.finding import Claim, Finding
-from kattn_cli.papers.paired import compared, judge_pairs, more_accurate
-from kattn_cli.papers.sequences import better_on_average, language
+from kattn_cli.papers.pairs import better_on_average, image_pairs, judge_pairs, language, more_accurate
+from kattn_cli.papers.tost import PAPER
 
 COMPARABLE = 3.0
 """Points of top-1 within which two models count as comparable, as ToST-S is to ViT-S and XCiT-S in Table 2."""
@@ -25,9 +24,9 @@ PRINTED = {"softmax": "softmax small", "xcit": "xca small"}
 
 def _comparable(ours: str, base: str, evidence: Evidence) -> list[Finding]:
     """By the best epoch on validation, which all trainings keep."""
-    pairs = compared(evidence, "metrics", ours, base, choose=_best)
+    pairs = image_pairs(evidence, "metrics", ours, base, choose=_best)
     models = ("tssa small", PRINTED[base]) if ours == "tost" else ("", "")
-    prints = printed.difference("tost", "table2", "ImageNet", "top1", models)
+    prints = PAPER.difference("table2", "ImageNet", "top1", models)
     return judge_pairs(pairs, above=-COMPARABLE, unit="% on validation", digits=4, printed=lambda folder: prints)
 
 
@@ -39,7 +38,7 @@ def _best(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _ablated(without: str, model: str, evidence: Evidence) -> list[Finding]:
     """At the paper's size and at ours."""
-    prints = printed.difference("tost", "table8", "CIFAR10", "top1", ("tssa", model))
+    prints = PAPER.difference("table8", "CIFAR10", "top1", ("tssa", model))
     return [
         one
         for size in ("ablation_", "ablation_small_")
@@ -71,14 +70,14 @@ CLAIMS = [
         "difference of test top-1, mean over the tasks measured (the paper has five), paired by seed; holds above 0 "
         "points",
         LRA,
-        partial(better_on_average, "tost", "table3", "lra", "tssa", ("softmax",), 0.0),
+        partial(better_on_average, PAPER, "table3", "lra", "tssa", ("softmax",), 0.0),
     ),
     Claim(
         "§4.3, Table 3",
         "ToST outperforms Reformer, BigBird, Linformer and Performer on Long-Range Arena on average.",
         "difference of test top-1, mean over the tasks measured of both, paired by seed; holds above 0 points",
         LRA,
-        partial(better_on_average, "tost", "table3", "lra", "tssa", OTHERS, 0.0),
+        partial(better_on_average, PAPER, "table3", "lra", "tssa", OTHERS, 0.0),
     ),
     Claim(
         "§4.3, Table 4",
@@ -89,7 +88,7 @@ CLAIMS = [
             language,
             "perplexity",
             ("tssa", "softmax"),
-            ("tost", "table4", "OpenWebText", "loss"),
+            (PAPER, "table4", "OpenWebText", "loss"),
             PRESERVED,
             value=math.log,
         ),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kattn_cli.papers.evidence import Evidence, by_seed, first, last, less, told
-from kattn_cli.papers.finding import Claim, Finding, judged
+from kattn_cli.papers.claim import Claim, Finding, judged
+from kattn_cli.papers.evidence import Evidence, by_seed, first, last, less, shown
 
 AUDIT = "kattn audit audit"
 
@@ -18,7 +18,7 @@ def _falls_with_depth(evidence: Evidence) -> list[Finding]:
             by_split[split] = less(*ends)
         rates = out[out["split"] == "validation"].groupby("layer")["rate"].mean()
         steps = ", ".join(f"{rate:.3g}" for rate in rates)
-        beside = f"by layer {steps}; on training images {told(by_split['train'])}"
+        beside = f"by layer {steps}; on training images {shown(by_split['train'])}"
         found.append(judged(label, by_split["validation"], below=0, beside=beside))
     return found
 
@@ -41,8 +41,8 @@ def _incoherent(evidence: Evidence) -> list[Finding]:
     for label, rows in evidence.labels("audit/coherence"):
         end = last(rows)
         beside = (
-            f"{told(by_seed(end, 'coherence'))}, random directions {told(by_seed(end, 'null_mean'))}; largest "
-            f"{told(by_seed(end, 'largest'))}; before training {told(by_seed(first(rows), 'coherence'))}"
+            f"{shown(by_seed(end, 'coherence'))}, random directions {shown(by_seed(end, 'null_mean'))}; largest "
+            f"{shown(by_seed(end, 'largest'))}; before training {shown(by_seed(first(rows), 'coherence'))}"
         )
         excess = by_seed(end.assign(excess=end["coherence"] / end["null_mean"]), "excess")
         found.append(judged(label, excess, below=1.1, beside=beside))

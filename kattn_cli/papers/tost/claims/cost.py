@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from kattn_cli.papers import printed
-from kattn_cli.papers.cost import decoding, less_than, scaling
+from kattn_cli.papers.claim import Claim, Finding, Verdict
+from kattn_cli.papers.cost_claims import decoding, less_than, scaling, share_of
 from kattn_cli.papers.evidence import Evidence
-from kattn_cli.papers.finding import Claim, Finding, Verdict
-from kattn_cli.papers.model_cost import share_of
+from kattn_cli.papers.tost import PAPER
 
 OTHERS = ("softmax (slow)", "softmax", "mssa", "xca")
 FIGURE = "kattn complexity --attention tssa --attention xca --attention mssa --dim 384 --heads 8 --pass forward"
@@ -18,7 +17,7 @@ QUANTITIES = (("time", "milliseconds"), ("memory", "peak_mib"))
 
 def _fewer_parameters(evidence: Evidence) -> list[Finding]:
     models = ("tssa small", "xca small")
-    prints = printed.ratio("tost", "table2", "model", "parameters_m", models)
+    prints = PAPER.ratio("table2", "model", "parameters_m", models)
     found = []
     for label, ours, theirs in evidence.pairs("metrics", "tost", "xcit"):
         manifests = [evidence.manifest(rows["folder"].iloc[0]) for rows in (ours, theirs)]

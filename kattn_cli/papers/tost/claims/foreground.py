@@ -6,8 +6,8 @@ from functools import partial
 
 import pandas as pd
 
-from kattn_cli.papers.evidence import Evidence, by_seed, less, told
-from kattn_cli.papers.finding import Claim, Finding, judged
+from kattn_cli.papers.claim import Claim, Finding, judged
+from kattn_cli.papers.evidence import Evidence, by_seed, less, shown
 
 AUDIT = "kattn audit audit"
 
@@ -25,7 +25,7 @@ def _memberships_find_foreground(evidence: Evidence) -> list[Finding]:
         if len(part):
             auc = by_seed(part.assign(far=0.5 + (part["auc"] - 0.5).abs()), "far")
             other = by_seed(part.assign(far=0.5 + (part["null_auc"] - 0.5).abs()), "far")
-            beside = f"area {told(auc)}, with other images' foregrounds {told(other)} (either side of 0.5)"
+            beside = f"area {shown(auc)}, with other images' foregrounds {shown(other)} (either side of 0.5)"
             found.append(judged(label, _gain(rows, "membership"), above=0, beside=beside))
     return found
 
@@ -34,7 +34,7 @@ def _class_maps_segment_better(base: str, evidence: Evidence) -> list[Finding]:
     found = []
     for label, ours, other in evidence.pairs("audit/foreground", "tost", base):
         means = [_gain(rows, "class_attention") for rows in (ours, other)]
-        beside = f"{told(means[0])} against {told(means[1])}"
+        beside = f"{shown(means[0])} against {shown(means[1])}"
         found.append(judged(label, less(*means), above=0, beside=beside))
     return found
 

@@ -1,0 +1,286 @@
+"""Ours beside a paper's: which numbers of runs belong into its tables, and how they differ from its baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import pandas as pd
+
+from kattn_cli.papers.described import FAN, PLAIN, SEGMENTER, Described
+from kattn_cli.papers.paper import Paper, Printed
+from kattn_cli.papers.values import Data, Measured
+from kattn_cli.tables.comparison import FEW_SEEDS, UNDECIDED, Paired
+from kattn_cli.tables.statistics import mean_interval
+
+KEY = ["table", "row", "metric", "setting", "measured", "share"]
+COLUMNS = ["paper_name", *KEY, "label", "model", "mean", "low", "high", "seeds", "paper", "baseline"]
+COLUMNS += ["difference", "difference_low", "difference_high", "pairs", "verdict", "paper_difference", "differs"]
+HIGHER_IS_BETTER = (*("top1", "top5", "validation_top1", "train_top1", "reward", "aupr", "mean_accuracy", "mean_iou"),)
+"""Metrics of which more is better; of all others, less is."""
+Layout = Literal["mechanisms", "numbers", "settings"]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """One table of ours beside a paper's; each paper overrides what its tables have otherwise.
+
+    Attributes:
+        title: its heading.
+        tables: the paper's tables that it is beside, first the one for what the paper has no number of.
+        kinds: of :mod:`~kattn_cli.papers.values`, each with its metrics, first what the paper is about.
+        note: what to know before reading it.
+        rows: our rows → the paper's, where they are not the same; others are left out then.
+        printed_only: whether what the paper has no number of is left out.
+        claims: models that the paper says are better than the baseline, and by which metrics.
+        layout: how it is written, see :mod:`~kattn_cli.papers.text`.
+        data: what the runs read.
+    """
+
+    title: str
+    tables: tuple[str, ...]
+    kinds: Mapping[str, tuple[str, ...]]
+    note: str = ""
+    rows: Mapping[str, str] = field(default_factory=dict)
+    printed_only: bool = False
+    claims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    layout: Layout = "mechanisms"
+
+    data: ClassVar[Data]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(metric for metrics in self.kinds.values() for metric in metrics))
+
+    def model(self, run: Described) -> str | None:
+        """The paper's model that a run is laid beside, empty if it has none such; None leaves the run out."""
+        return run.model
+
+    def worth(self, models: Collection[str]) -> bool:
+        """Whether the runs of these models are anything to be laid beside."""
+        return True
+
+    def row(self, run: Described, kind: str, row: str) -> str | None:
+        """The paper's row that is nearest to a number of ours; None leaves the number out."""
+        return self.rows.get(row) if self.rows else row
+
+    def setting(self, run: Described, setting: str) -> str:
+        """What was run, as the table says it."""
+        return setting
+
+    def baselines(self, model: str) -> Sequence[str]:
+        """The models that the paper compares a model with, first the one that counts most."""
+        return ("softmax",)
+
+    def own(self, model: str, row: str) -> Mapping[str, str]:
+        """What the paper ran, as far as it says, by the keys of a run's ``facts``."""
+        return {}
+
+
+@dataclass(frozen=True)
+class ImageTable(PaperTable):
+    """Of runs on images; FAN and Segmenter have tables of their own."""
+
+    data: ClassVar[Data] = "images"
+
+    def model(self, run: Described) -> str | None:
+        return None if run.facts["architecture"] in (FAN, SEGMENTER) else run.model
+
+
+@dataclass(frozen=True)
+class SequenceTable(PaperTable):
+    """Of runs on sequences.
+
+    Attributes:
+        compared: of an ablation, its models, each with what it is compared with; other models are left out then.
+        settings: what the paper ran: its row → facts, of rows that are not named those of ``""``.
+    """
+
+    compared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    layout: Layout = "settings"
+
+    data: ClassVar[Data] = "sequences"
+
+    def model(self, run: Described) -> str | None:
+        return None if self.compared and run.model not in self.compared else run.model
+
+    def worth(self, models: Collection[str]) -> bool:
+        """Not where it compares models with some and there is none of these."""
+        bases = {base for bases in self.compared.values() for base in bases}
+        return not bases or bool(bases & {*models})
+
+    def baselines(self, model: str) -> Sequence[str]:
+        return self.compared.get(model, ()) if self.compared else super().baselines(model)
+
+    def own(self, model: str, row: str) -> Mapping[str, str]:
+        return self.settings.get(row) or self.settings.get("", {})
+
+
+class GridTable(SequenceTable):
+    """Of hyperparameters: the rows and settings have a run's own."""
+
+    def row(self, run: Described, kind: str, row: str) -> str | None:
+        return f"{row} {run.place}"
+
+    def setting(self, run: Described, setting: str) -> str:
+        return f"{setting} {run.place}"
+
+
+def on_imagenet(size: str, epochs: int) -> dict[str, str]:
+    """What the papers train on ImageNet: a vision transformer of ``12 × 192``, say."""
+    facts = {"name": "ImageNet-1K", "pixels": "224 × 224 pixels", "size": size, "architecture": PLAIN}
+    return {**facts, "start": "from scratch", "epochs": f"{epochs} epochs"}
+
+
+def beside(numbers: Mapping[Data, Measured], paper: Paper, tables: Collection[str] = ()) -> pd.DataFrame:
+    """Return a row for each number of the paper's tables that the runs have, and each label.
+
+    Its columns are :data:`COLUMNS`: ``row`` is the paper's, or the nearest that it has; ``setting`` says what was run
+    in its place, ``measured`` how (``pgd 6/255``), ``share`` of how many swapped words, ``differs`` in what it is not
+    the paper's, empty where it is; ``paper`` is the paper's own number and ``paper_difference`` its difference from
+    its baseline; for the rest see :func:`differences`. Accuracies in %, times in s, memory in units of 2³⁰ bytes,
+    losses in nats a token.
+
+    Args:
+        numbers: by :func:`~kattn_cli.papers.values.measured`.
+        tables: the paper's tables to keep, such as ``table2``; all where none is named.
+    """
+    found = []
+    for data, known in numbers.items():
+        for table in paper.tables:
+            if table.data == data and (not tables or {*tables} & {*table.tables}):
+                found.append(_beside(table, known, paper.printed, tables))
+    found = [one for one in found if len(one)]
+    joined = pd.concat(found, ignore_index=True).assign(paper_name=paper.name) if found else pd.DataFrame()
+    return joined.reindex(columns=COLUMNS)
+
+
+def _beside(table: PaperTable, measured: Measured, printed: Printed, only: Collection[str]) -> pd.DataFrame:
+    runs = measured.runs
+    models = {label: model for label, run in runs.items() if (model := table.model(run)) is not None}
+    chosen = _placed(table, _chosen(table, measured, models), printed)
+    if only:
+        chosen = chosen[chosen["table"].isin(list(only))]
+    if chosen.empty:
+        return chosen
+    compared = differences(chosen, KEY, models, printed, table.baselines)
+    cells = zip(compared["row"], compared["label"], compared["model"], strict=True)
+    return compared.assign(differs=[_unlike(runs[label].facts, table.own(model, row)) for row, label, model in cells])
+
+
+def _chosen(table: PaperTable, measured: Measured, models: Mapping[str, str]) -> pd.DataFrame:
+    """What belongs to the table, under the paper's names of its rows; costs of runs alone whose accuracy does, too."""
+    values, runs = measured.values, measured.runs
+    wanted = {(kind, metric) for kind, metrics in table.kinds.items() for metric in metrics}
+    places = pd.Series(list(zip(values["kind"], values["metric"], strict=True)), index=values.index, dtype=object)
+    chosen = values[places.isin(list(wanted)) & values["label"].isin(list(models))]
+    of_cells = chosen[["label", "kind", "row", "setting"]].to_dict("records")
+    chosen = chosen.assign(
+        row=[table.row(runs[one["label"]], str(one["kind"]), str(one["row"])) for one in of_cells],
+        setting=[table.setting(runs[one["label"]], str(one["setting"])) for one in of_cells],
+    ).dropna(subset="row")
+    if not table.worth({models[label] for label in chosen["label"]}):
+        return chosen.iloc[:0]
+    chosen = chosen.dropna(subset="value")
+    return chosen[chosen["folder"].isin(chosen.loc[chosen["kind"] != "costs", "folder"])]
+
+
+def _placed(table: PaperTable, chosen: pd.DataFrame, printed: Printed) -> pd.DataFrame:
+    """With the paper's ``table`` of each number: the first of its tables that has the row and metric."""
+    known: dict[tuple[str, str], str] = {}
+    for name in table.tables:
+        for place, row, metric, _ in printed:
+            if place == name:
+                known.setdefault((row, metric), name)
+    places = zip(chosen["row"], chosen["metric"], strict=True)
+    placed = chosen.assign(table=[known.get(place, "" if table.printed_only else table.tables[0]) for place in places])
+    return placed[placed["table"] != ""]
+
+
+def _unlike(facts: Mapping[str, str], paper: Mapping[str, str]) -> str:
+    """``up to 128 tokens (the paper: up to 2,000 tokens); cpu (the paper: one V100)``, of what both say."""
+    pairs = [(facts[key], theirs) for key, theirs in paper.items() if key in facts]
+    return "; ".join(f"{ours} (the paper: {theirs})" for ours, theirs in pairs if ours != theirs)
+
+
+def differences(
+    values: pd.DataFrame,
+    key: Sequence[str],
+    models: Mapping[str, str],
+    printed: Printed,
+    baselines: Callable[[str], Sequence[str]],
+) -> pd.DataFrame:
+    """Return a row for each ``key`` and label, in the order in which they come.
+
+    Columns: the key's, ``label, model, mean, low, high, seeds, paper, baseline, difference, difference_low,
+    difference_high, pairs, verdict, paper_difference``. Intervals are Student's at 95 % over seeds. A difference is
+    from the ``baseline`` (a label, of the same folder where there are several) of the same key, paired by seed (and by
+    ``pair``), of ``pairs`` seeds. ``verdict``: ``better``, ``worse`` or ``not told apart`` (the interval of the
+    difference holds 0, or there are fewer than three seeds); none where there is no difference.
+
+    Args:
+        values: ``label, run_seed, pair, value`` and the columns of ``key``, of which ``table``, ``row`` and ``metric``
+            are the first; several values of a seed count as their mean.
+        models: label → the paper's model, empty where it has none such.
+        baselines: the paper's model → the models it is compared with, of which the first that has runs is taken.
+    """
+    rows = []
+    for at, peers in values.groupby(list(key), sort=False):
+        named = dict(zip(key, at, strict=True))
+        table, row, metric = (str(named[column]) for column in key[:3])
+        for label, part in peers.groupby("label", sort=False):
+            model = models[str(label)]
+            base = _baseline(baselines(model), models, peers["label"], str(label))
+            against = models[base] if base else next(iter(baselines(model)), "")
+            paper, paper_base = (printed.get((table, row, metric, one), math.nan) for one in (model, against))
+            mean, half = mean_interval(part.groupby("run_seed")["value"].mean().tolist())
+            other = peers[peers["label"] == base] if base != label else peers.iloc[:0]
+            rows.append(
+                {
+                    **named,
+                    "label": label,
+                    "model": model,
+                    "mean": mean,
+                    "low": mean - half,
+                    "high": mean + half,
+                    "seeds": part["run_seed"].nunique(),
+                    "paper": paper,
+                    "baseline": base,
+                    **_apart(part, other, metric not in HIGHER_IS_BETTER),
+                    "paper_difference": math.nan if model in ("", against) else paper - paper_base,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _baseline(wanted: Sequence[str], models: Mapping[str, str], labels: pd.Series, label: str) -> str:
+    """The first of the ``wanted`` models that has a label here, ``label``'s own folder before others; else nothing."""
+    folder = label.rpartition("/")[0]
+    there = sorted(dict.fromkeys(labels), key=lambda one: one.rpartition("/")[0] != folder)
+    return next((one for model in wanted for one in there if models[one] == model), "")
+
+
+def _apart(part: pd.DataFrame, base: pd.DataFrame, lower_is_better: bool) -> dict[str, object]:
+    """The difference from the baseline, paired by seed."""
+    ends = dict.fromkeys(("difference", "difference_low", "difference_high"), math.nan)
+    nothing: dict[str, object] = {**ends, "pairs": 0, "verdict": None}
+    if base.empty:
+        return nothing
+    ours, theirs = (one.groupby(["run_seed", "pair"])["value"].mean() for one in (part, base))
+    found = Paired(tuple((ours - theirs).dropna().groupby("run_seed").mean()))
+    if not found.seeds:
+        return nothing
+    mean, half = found.interval
+    verdict = UNDECIDED if found.seeds < FEW_SEEDS else found.verdict(lower_is_better)
+    ends = {"difference": mean, "difference_low": mean - half, "difference_high": mean + half}
+    return {**ends, "pairs": found.seeds, "verdict": verdict}
+
+
+def baselines_first(tables: pd.DataFrame) -> list[str]:
+    """The labels: the paper's baselines, its other models by name, then those that it has not."""
+    bases = set(tables["baseline"])
+    models = dict(zip(tables["label"].astype(str), tables["model"].astype(str), strict=True))
+    return sorted(models, key=lambda label: (label not in bases, not models[label], models[label], label))

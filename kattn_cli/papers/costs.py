@@ -1,0 +1,80 @@
+"""What the papers print of whole models' costs, beside what was measured of ours."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from kattn_cli.figures.model_costs import baseline, ratios
+from kattn_cli.papers import PAPERS
+from kattn_cli.papers.paper import Paper
+
+QUANTITIES = ("time", "memory", "flops")
+"""The quantities of which the papers print something."""
+
+
+@dataclass(frozen=True)
+class ModelCosts:
+    """Where a paper prints the costs of whole models.
+
+    Attributes:
+        table: its table, in ``numbers.csv``.
+        row: the table's row for models that read so many tokens.
+        models: models as ``kattn model-costs`` calls them → the table's.
+        metrics: quantity and pass (none where the paper does not say of which) → the table's metric and its unit.
+    """
+
+    table: str
+    row: Callable[[int], str]
+    models: Mapping[str, str]
+    metrics: Mapping[tuple[str, str], tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A number of a paper and its unit."""
+
+    paper: Paper
+    value: float
+    unit: str
+
+
+def published_cost(model: str, what: str, n: int, quantity: str) -> Cost | None:
+    """The number that a paper prints of a model, nothing where none does.
+
+    Where the paper does not say of which pass or length (``n`` tokens), it is taken for any.
+    """
+    for paper in PAPERS.values():
+        costs = paper.costs
+        if costs and model in costs.models:
+            metric, unit = costs.metrics.get((quantity, what)) or costs.metrics.get((quantity, "")) or ("", "")
+            value = paper.number(costs.table, costs.row(n), metric, costs.models[model])
+            return None if math.isnan(value) else Cost(paper, value, unit)
+    return None
+
+
+def beside_the_papers(costs: pd.DataFrame) -> pd.DataFrame:
+    """The rows of :func:`~kattn_cli.figures.model_costs.ratios` with what the papers print of the same model and pass.
+
+    That is ``published_time``, ``published_memory`` and ``published_flops``, each with ``…_unit``, and with
+    ``…_ratio``: the multiple of the same paper's number of the model that ours is a multiple of. Nan where a paper has
+    none.
+    """
+    table = ratios(costs)
+    rows = [_published(row, baseline(table, row)) for _, row in table.iterrows()]
+    return table.assign(**pd.DataFrame(rows, index=table.index))
+
+
+def _published(row: pd.Series, base: pd.Series | None) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for quantity in QUANTITIES:
+        ours = published_cost(row["model"], row["pass"], row["n"], quantity)
+        first = None if base is None else published_cost(base["model"], base["pass"], base["n"], quantity)
+        comparable = ours is not None and first is not None and ours.paper == first.paper
+        found[f"published_{quantity}"] = math.nan if ours is None else ours.value
+        found[f"published_{quantity}_unit"] = "" if ours is None else ours.unit
+        found[f"published_{quantity}_ratio"] = ours.value / first.value if comparable else math.nan  # type: ignore[union-attr]
+    return found

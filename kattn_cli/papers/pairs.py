@@ -1,0 +1,261 @@
+"""Two models on the same data in the same setting: the differences that claims are about."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from statistics import fmean
+
+import pandas as pd
+
+from kattn_cli.papers.claim import Finding, Verdict, judged
+from kattn_cli.papers.evidence import Evidence, by_seed, less, shown, split_label
+from kattn_cli.papers.paper import Paper
+from kattn_cli.tables.frames import clean_rows
+
+Choose = Callable[[pd.DataFrame], pd.DataFrame]
+Printed = Callable[[str], float]
+"""From the folder of a run to what its paper prints."""
+Value = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Means by seed of one label, and of what it is compared with."""
+
+    label: str
+    ours: dict[int, float]
+    theirs: dict[int, float]
+
+    @property
+    def difference(self) -> dict[int, float]:
+        return less(self.ours, self.theirs)
+
+    @property
+    def share(self) -> dict[int, float]:
+        """The label's mean over the other's."""
+        return {seed: one / self.theirs[seed] for seed, one in self.ours.items()}
+
+    def beside(self, digits: int = 3, unit: str = "") -> str:
+        """``81.2 against 80.9 %``."""
+        return f"{shown(self.ours, digits)} against {shown(self.theirs, digits)} {unit}".rstrip()
+
+
+@dataclass(frozen=True)
+class ImagePair(Pair):
+    """``folder``: that of one of the label's runs."""
+
+    folder: str
+
+
+@dataclass(frozen=True)
+class SequencePair(Pair):
+    """``row``: the task, as the papers' tables call it; ``others``: ``lra/small/*/primal``, the same for one recipe on
+    all tasks; ``setting``: what was run; ``measured``: on which device, of costs.
+    """
+
+    row: str
+    others: str
+    setting: str
+    measured: str
+
+
+def image_pairs(
+    evidence: Evidence,
+    table: str,
+    ours: str,
+    base: str,
+    *,
+    choose: Choose = lambda rows: rows,
+    on: Sequence[str] = (),
+    column: str = "top1",
+) -> Iterator[ImagePair]:
+    """Recipes called like ``ours`` beside ``base`` of their folder, where both have rows that can be compared.
+
+    Args:
+        table, ours, base: see :meth:`~kattn_cli.papers.evidence.Evidence.pairs`.
+        choose: which of a label's rows.
+        on: columns that must be the same in both, beside the seed; of rows alike in them the last counts.
+    """
+    keys = ["run_seed", *on]
+    for label, *both in evidence.pairs(table, ours, base):
+        parts = [choose(rows).drop_duplicates(keys, keep="last") for rows in both]
+        joined = parts[0].merge(parts[1], on=keys, suffixes=("", "_base"))
+        if "images" in on:
+            joined = joined[joined["images"] == joined.groupby("run_seed")["images"].transform("max")]
+        joined = joined.dropna(subset=[column, f"{column}_base"])
+        if len(joined):
+            yield ImagePair(label, *_means(joined, column), str(joined["folder"].iloc[0]))
+
+
+def clean_pairs(evidence: Evidence, ours: str, base: str) -> Iterator[ImagePair]:
+    """Clean test top-1, over the most images that both were measured on."""
+    return image_pairs(evidence, "eval", ours, base, choose=clean_rows, on=["images"])
+
+
+def sequence_pairs(
+    evidence: Evidence, kind: str, metric: str, ours: str, base: str, *, value: Value = float
+) -> Iterator[SequencePair]:
+    """Labels of the model ``ours`` beside one of ``base`` in the same folder, with the same overrides and setting.
+
+    Args:
+        kind, metric: see :func:`~kattn_cli.papers.values.sequence_values`.
+        value: what is compared of a number, its logarithm, say.
+    """
+    table = evidence.sequences
+    table = table[(table["kind"] == kind) & (table["metric"] == metric)]
+    for (row, setting), rows in table.groupby(["row", "setting"], sort=False):
+        labels = {str(label): part for label, part in rows.groupby("label", sort=False)}
+        for label, part in labels.items():
+            folder, _, changed = split_label(label)
+            theirs = [
+                other
+                for name, other in labels.items()
+                if other["model"].iloc[0] == base and split_label(name)[::2] == (folder, changed)
+            ]
+            if part["model"].iloc[0] != ours or not theirs:
+                continue
+            joined = part.merge(theirs[0], on=["run_seed", "share", "pair"], suffixes=("", "_base"))
+            joined = joined.assign(**{one: joined[one].map(value) for one in ("value", "value_base")})
+            if len(joined):
+                above = folder.rstrip("/").rpartition("/")[0]
+                others = f"{above}/*/{label.removeprefix(folder)}".removeprefix("/")
+                measured = ", ".join(dict.fromkeys(joined["pair"].astype(str)))
+                yield SequencePair(label, *_means(joined, "value"), str(row), others, str(setting), measured)
+
+
+def _means(joined: pd.DataFrame, column: str) -> tuple[dict[int, float], dict[int, float]]:
+    """By seed, of ours and of what it is compared with."""
+    return by_seed(joined, column), by_seed(joined, f"{column}_base")
+
+
+def nothing_printed(folder: str) -> float:
+    """Of a quantity that the paper does not print."""
+    return math.nan
+
+
+def judge_pairs(
+    pairs: Iterable[ImagePair],
+    *,
+    above: float | None = None,
+    below: float | None = None,
+    unit: str = "%",
+    digits: int = 3,
+    printed: Printed = nothing_printed,
+) -> list[Finding]:
+    """One finding a pair, by its difference."""
+    return [
+        judged(
+            pair.label,
+            pair.difference,
+            above=above,
+            below=below,
+            beside=pair.beside(digits, unit),
+            paper_number=printed(pair.folder),
+        )
+        for pair in pairs
+    ]
+
+
+def more_accurate(
+    evidence: Evidence, ours: str, base: str, *, above: float = 0.0, printed: Printed = nothing_printed
+) -> list[Finding]:
+    """The difference of clean test top-1."""
+    return judge_pairs(clean_pairs(evidence, ours, base), above=above, digits=4, printed=printed)
+
+
+def better_on_average(
+    paper: Paper,
+    table: str,
+    kind: str,
+    ours: str,
+    bases: Sequence[str],
+    above: float,
+    evidence: Evidence,
+    metric: str = "top1",
+) -> list[Finding]:
+    """Top-1, or another metric, less that of each base, paired by seed: mean over the tasks of one recipe's name."""
+    found = []
+    for base in bases:
+        known = sorted(sequence_pairs(evidence, kind, metric, ours, base), key=lambda pair: pair.others)
+        for others, group in groupby(known, key=lambda pair: pair.others):
+            tasks = list(group)
+            seeds = set.intersection(*(set(task.difference) for task in tasks))
+            means = {seed: fmean(task.difference[seed] for task in tasks) for seed in sorted(seeds)}
+            prints = [paper.difference(table, task.row, metric, (ours, base)) for task in tasks]
+            unit = "" if metric == "reward" else "%"
+            each = ", ".join(f"{task.row} {task.beside(4, unit)}" for task in tasks)
+            label = tasks[0].label if len(tasks) == 1 else others
+            label += f" against {base}" if len(bases) > 1 else ""
+            found.append(judged(label, means, above=above, beside=each, paper_number=fmean(prints)))
+    return found
+
+
+def within(
+    paper: Paper, table: str, kind: str, metric: str, models: tuple[str, str], below: float, evidence: Evidence
+) -> list[Finding]:
+    """A cost of the first model as a share of the second's, each task by itself."""
+    return [
+        judged(
+            pair.label,
+            pair.share,
+            below=below,
+            beside=f"{pair.beside()}, {pair.measured}; {pair.setting}",
+            paper_number=paper.ratio(table, pair.row, metric, models),
+        )
+        for pair in sequence_pairs(evidence, kind, metric, *models)
+    ]
+
+
+def cheaper(
+    paper: Paper, table: str, kind: str, metric: str, models: Sequence[str], evidence: Evidence
+) -> list[Finding]:
+    """A cost as a share of softmax's, below 1, on each task by itself.
+
+    Savings grow with the length. So what costs more on sequences that are shorter than the paper's, or of a task that
+    it prints no number of, denies nothing: that cannot be told at this size.
+    """
+    (beside,) = (one for one in paper.tables if table in one.tables)
+    found = []
+    for model in models:
+        both = (model, "softmax")
+        pairs = list(sequence_pairs(evidence, kind, metric, *both))
+        for pair, one in zip(pairs, within(paper, table, kind, metric, both, 1, evidence), strict=True):
+            length = beside.own(model, pair.row).get("length", "")
+            why = ""
+            if one.verdict is Verdict.does_not_hold and length not in pair.setting:
+                why = f"shorter than the paper's, {length}"
+            elif one.verdict is Verdict.does_not_hold and math.isnan(one.paper_number):
+                why = "the paper has no number of this one"
+            if why:
+                one = replace(one, verdict=Verdict.cannot_be_told, beside=f"{one.beside}; {why}")
+            found.append(one)
+    return found
+
+
+def language(
+    metric: str,
+    models: tuple[str, str],
+    printed: tuple[Paper, str, str, str],
+    below: float,
+    evidence: Evidence,
+    value: Value = float,
+) -> list[Finding]:
+    """The test set of a run's own corpus: the first model's number less the second's, mean over shares of words.
+
+    ``printed``: paper, table, row and metric of what is printed.
+    """
+    paper, *place = printed
+    return [
+        judged(
+            pair.label,
+            pair.difference,
+            below=below,
+            beside=f"{pair.beside(4)}; {pair.setting}",
+            paper_number=paper.difference(*place, models),
+        )
+        for pair in sequence_pairs(evidence, "language", metric, *models, value=value)
+        if pair.row == "test"
+    ]

@@ -1,0 +1,206 @@
+"""Claims judged on tables whose truth is known by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from papers.claim_tables import SEEDS, judge, run_with
+
+from kattn_cli.audit.items import ITEMS
+from kattn_cli.papers import PAPERS
+from kattn_cli.papers.evidence import Evidence
+from kattn_cli.papers.page import page
+from kattn_cli.papers.verdict import findings
+from kattn_cli.runs.run import Run
+
+
+def errors(seed: int, feature: tuple[float, float], projection: tuple[float, float]) -> list[dict[str, Any]]:
+    """Two epochs, one layer, two heads alike, both conventions alike."""
+    return [
+        {
+            "epoch": epoch, "layer": 0, "head": head, "convention": convention,
+            "feature_norm": f + seed / 100, "projection_norm": p, "j_proj": f + seed / 100 - p, "inputs": 4,
+        }
+        for epoch, f, p in zip((0, 4), feature, projection, strict=True)
+        for head in (0, 1)
+        for convention in ("paper", "reference")
+    ]  # fmt: skip
+
+
+def test_a_projection_error_that_falls_and_one_that_is_negative(tmp_path: Path) -> None:
+    good = [
+        run_with(tmp_path / "a", "audit/good", seed, {"audit/projection_error": errors(seed, (9, 3), (1, 1))})
+        for seed in SEEDS
+    ]
+    bad = [
+        run_with(tmp_path / "b", "audit/bad", seed, {"audit/projection_error": errors(seed, (1, 1), (9, 3))})
+        for seed in SEEDS
+    ]
+    falls = judge([*good, *bad], "projection error J_proj of eq. 13")
+    assert falls["label"].tolist() == ["good", "bad"]
+    assert falls["verdict"].tolist() == ["holds", "does not hold"]
+    assert falls["mean"].tolist() == pytest.approx([-6, 6])
+    assert falls["beside"][0] == "J from 8.01 to 2.01, ‖φ(q)‖² from 9.01 to 3.01, ‖h‖² from 1 to 1"
+    is_error = judge([*good, *bad], "is an error")
+    assert is_error["verdict"].tolist() == ["holds", "does not hold"]
+    assert "‖φ(q)‖² 1.01, ‖h‖² 3" in is_error["beside"][1]
+    logged = judge([*good, *bad], "as the authors' program logs it")
+    assert logged["mean"][0] == pytest.approx(-1.38, abs=0.01)
+    assert logged["verdict"].tolist() == ["holds", "cannot be told at this size"]
+    assert logged["beside"][1] == "log J from no number to no number; not a number where J ≤ 0 in a layer"
+
+
+def alike(value: float, epoch: int) -> list[dict[str, Any]]:
+    measures = {"cosine": 0.32, "linear_cka": 0.11, "kernel_cka": 0.32}
+    return [
+        {
+            "epoch": epoch, "layer": 0, "head": 0, "measure": measure, "value": value, "null_mean": 0.1,
+            "null_high": 0.2, "published": published,
+        }
+        for measure, published in measures.items()
+    ]  # fmt: skip
+
+
+def test_alignment_is_beside_null_initial_and_published_value(tmp_path: Path) -> None:
+    runs = [
+        run_with(tmp_path, "audit/softmax", seed, {"audit/alignment": [*alike(0.2, 0), *alike(0.3, 8)]})
+        for seed in SEEDS
+    ]
+    found = judge(runs, "Theorem 1 (linear CKA)")
+    assert found["verdict"].tolist() == ["does not hold"]
+    assert found["beside"][0] == (
+        "before training 0.2; tokens permuted 0.1 (95 %: 0.2); reproduction study: at most 0.11"
+    )
+
+
+def curve(top1: float, loss: float) -> list[dict[str, Any]]:
+    return [
+        {"epoch": epoch, "split": split, "top1": top1 + epoch, "loss": loss}
+        for epoch in (1, 2)
+        for split in ("train", "validation")
+    ]
+
+
+def test_pairs_are_taken_by_seed_and_folder(tmp_path: Path) -> None:
+    """Scaled is 1 point above softmax at every seed, whatever the seed's own level; another folder's is no match."""
+    runs = [
+        run_with(tmp_path, f"{folder}/{name}", seed, {"metrics": curve(top1 + 10 * seed, 1.0)})
+        for folder, name, top1 in (("one", "softmax", 50), ("one", "scaled", 51), ("two", "scaled", 99))
+        for seed in SEEDS
+    ]
+    accuracy = judge(runs, "validation accuracy")
+    assert accuracy["label"].tolist() == ["one/scaled"]
+    assert accuracy["mean"].tolist() == pytest.approx([1])
+    assert accuracy["verdict"].tolist() == ["holds"]
+    loss = judge(runs, "validation loss")
+    assert loss["verdict"].tolist() == ["cannot be told at this size"]
+
+
+def test_variants_are_compared_with_the_baseline_of_their_folder(tmp_path: Path) -> None:
+    rows = {name: [{"epoch": 1, "split": "validation", "top1": 50.0, "loss": 1.0}] for name in ("metrics",)}
+    runs = [
+        run_with(tmp_path, f"x/{name}", seed, rows)
+        for name in ("softmax", "scaled", "scaled_matrix", "rescaled")
+        for seed in SEEDS
+    ]
+    assert judge(runs, "validation accuracy")["label"].tolist() == ["scaled", "scaled_matrix"]
+
+
+def test_other_recipes_that_begin_alike_are_no_variants(tmp_path: Path) -> None:
+    """primal_plus is not primal with both scores."""
+    clean = {"eval": [{"split": "test", "severity": 0, "images": 9, "top1": 50.0}]}
+    names = ("primal", "primal_e", "primal_plus", "softmax")
+    runs = [run_with(tmp_path, f"x/{name}", seed, clean) for name in names for seed in SEEDS]
+    assert judge(runs, "than the e-scores alone")["label"].tolist() == ["primal"]
+    assert judge(runs, "accurate than its softmax")["label"].tolist() == ["primal_plus"]
+
+
+def test_what_was_not_measured_says_so_and_every_claim_is_on_the_page(tmp_path: Path) -> None:
+    found = findings(Evidence([run_with(tmp_path, "x/y", 0, {})]))
+    assert set(found["verdict"]) == {"not measured"}
+    assert len(found) == sum(len(paper.claims) for paper in PAPERS.values())
+    text = page(found, ["figures/alignment.png"], "kattn audit x")
+    assert text.index("## RPC") < text.index("![alignment](figures/alignment.png)") < text.index("## Primal")
+    assert f"not measured {len(found)}." in text
+    assert all(claim in text for claim in found["claim"])
+    assert text.count("(Not measured on these runs.)") == len(found)
+    assert text.count("None of its claims was measured on these runs.") == len(PAPERS)
+
+
+def test_cost_is_told_by_its_exponent() -> None:
+    costs = pd.DataFrame(
+        {
+            "attention": name, "pass": "forward+backward", "device": "cpu", "n": n, "milliseconds": n**power,
+            "peak_mib": n, "forward_flops": n, "status": "ok",
+        }
+        for name, power in (("softmax", 2), ("primal", 1))
+        for n in (256, 512, 1024, 2048)
+    )  # fmt: skip
+    found = judge(Evidence([], costs), "Primal-Attention is linear")
+    assert found["verdict"].tolist() == ["holds"]
+    assert found["mean"].tolist() == pytest.approx([1])
+    assert "softmax 2.00" in found["beside"][0]
+
+
+def test_outliers_are_told_apart_by_their_size(tmp_path: Path) -> None:
+    """Found exactly at 32, not at all at 4: F1 is 1 and 0, whatever the other methods do."""
+    rows = [
+        {"method": method, "size": size, "share": 0.05, "precision": precision, "recall": recall}
+        for method, size, precision, recall in (
+            ("paper", 32, 1.0, 1.0), ("paper", 4, float("nan"), 0.0), ("pcp", 32, 0.5, 0.5), ("pcp", 4, 1.0, 1.0),
+        )
+    ]  # fmt: skip
+    runs = [run_with(tmp_path, "audit/rpc", seed, {"audit/planted": rows}) for seed in SEEDS]
+    gross, small = (judge(runs, f"outliers of {size} mean") for size in (32, 4))
+    assert (gross["mean"][0], gross["verdict"][0]) == (1, "holds")
+    assert (small["mean"][0], small["verdict"][0]) == (0, "does not hold")
+    assert small["beside"][0] == ("precision and recall: paper no number and 0, pcp 1 and 1; precision by chance 0.05")
+
+
+def test_every_figure_of_the_audit_belongs_to_one_paper() -> None:
+    """So that the page shows each once."""
+    names = [*(name for name, item in ITEMS.items() if item.draw), "spectrum", "spectrum_epochs", "effective_rank"]
+    assert [sum(name.startswith(paper.figures) for paper in PAPERS.values()) for name in names] == [1] * len(names)
+
+
+def test_the_table_has_a_row_a_label_and_tells_each_claim_once(tmp_path: Path) -> None:
+    rows = {"audit/alignment": [*alike(0.2, 0), *alike(0.3, 8)]}
+    runs = [run_with(tmp_path, f"audit/{name}", seed, rows) for name in ("softmax", "scaled") for seed in SEEDS]
+    text = page(findings(Evidence(runs)), [], "kattn audit x")
+    tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert [len(lines) for lines in tables] == [2 + 3, 2 + 3 * 2]
+    assert {line.replace("\\|", "").count("|") for line in tables[0]} == {7}
+    assert {line.replace("\\|", "").count("|") for line in tables[1]} == {8}
+    linear = "| The learned values converge to those of Theorem 1 (linear CKA). | Theorem 1, §2.2 |"
+    assert tables[0][3] == f"{linear} **does not hold** | 2 | softmax 0.3, scaled 0.3 |  |"
+    assert tables[1][4].startswith(f"{linear} softmax | 0.3 |  | **does not hold** | before training 0.2;")
+    assert tables[1][5].startswith("|  |  | scaled | 0.3 |  | **does not hold** | before training 0.2;")
+
+
+def test_a_label_that_is_told_alone_is_not_told_among_many(tmp_path: Path) -> None:
+    """Differences 1, 1.5, 2: t = 5.196, p = 0.035; Holm over two labels, the other far from told: 0.070."""
+    clear, unclear = (1.0, 1.5, 2.0), (-5.0, 0.0, 5.0)
+
+    def runs(folder: Path, gains: dict[str, tuple[float, ...]]) -> list[Run]:
+        rows = {"symmetric": (0.0, 0.0, 0.0), **gains}
+        return [
+            run_with(folder, f"x/{name}", seed, {"eval": [clean(70 + values[seed])]})
+            for name, values in rows.items()
+            for seed in SEEDS
+        ]
+
+    text = "more accurate than symmetric attention on clean"
+    alone = judge(runs(tmp_path / "one", {"rpc": clear}), text)
+    assert alone["verdict"].tolist() == ["holds"]
+    assert alone["p_value"].tolist() == alone["p_holm"].tolist() == pytest.approx([0.03510], abs=1e-5)
+    both = judge(runs(tmp_path / "two", {"rpc": clear, "rpc_6": unclear}), text)
+    assert both["verdict"].tolist() == ["cannot be told at this size"] * 2
+    assert both["p_holm"].tolist() == pytest.approx([0.07020, 1.0], abs=1e-5)
+    assert (both["low"][0] > 0, both["p_value"][0]) == (True, pytest.approx(0.03510, abs=1e-5))
+
+
+def clean(top1: float) -> dict[str, Any]:
+    return {"split": "test", "severity": 0, "images": 9, "top1": top1}
