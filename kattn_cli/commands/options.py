@@ -106,7 +106,7 @@ ResumeTableOption = Annotated[
 def paper_named(name: str) -> Paper:
     """The paper of that name."""
     if name not in PAPERS:
-        raise typer.BadParameter(f'"{name}" is not one of {", ".join(PAPERS)}')
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, PAPERS))}.")
     return PAPERS[name]
 
 

@@ -70,4 +70,4 @@ def test_runs_with_none_of_a_paper_s_numbers(trained: Path, tmp_path: Path, capf
     assert said.code == 2
     assert "--paper primal: the runs have none of its numbers; kattn eval" in said.err
     said = kattn(capfd, "plot", "tiny", "--results", trained, "--paper", "crate")
-    assert "'crate' is not one of 'primal', 'tost', 'rpc'" in said.err
+    assert "'crate' is not one of 'rpc', 'primal', 'tost'" in said.err
