@@ -26,7 +26,7 @@ from kattn_cli.tasks import objective_of
 from kattn_cli.tasks.images.corruptions import Corruptions
 from kattn_cli.tasks.masks.evaluate import evaluate_masks
 from kattn_cli.tasks.masks.evaluation import CLASSES_CSV, SEGMENTATION_CSV, evaluate_segmenters
-from kattn_cli.tasks.masks.report import gains
+from kattn_cli.tasks.masks.report import differences
 from kattn_cli.tasks.task import Asked
 from kattn_cli.training.loop import Hooks, Trainer
 
@@ -201,7 +201,7 @@ def test_data_check_counts_the_images(segmented: Path, capfd: pytest.CaptureFixt
 def test_gains_are_of_seeds_that_both_have() -> None:
     first = pd.DataFrame({"run_seed": [0, 1, 2], "images": [6, 6, 6], "mean_iou": [10.0, 20.0, 30.0]})
     second = pd.DataFrame({"run_seed": [2, 1, 3], "images": [6, 6, 6], "mean_iou": [31.0, 23.0, 99.0]})
-    assert gains(first, second, "mean_iou") == [3.0, 1.0]
+    assert differences(first, second, "mean_iou") == [3.0, 1.0]
 
 
 def test_there_are_15_corruptions() -> None:

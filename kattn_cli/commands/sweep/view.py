@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from datetime import timedelta
@@ -19,6 +18,7 @@ from kattn_cli.recipe.schema import flat
 from kattn_cli.recipe.sweep import spelled
 from kattn_cli.tables.measures import best_epoch
 from kattn_cli.tables.statistics import mean_interval
+from kattn_cli.tables.text import mean_and_half
 
 SHOWN = 16
 """Running points that the live table has room for."""
@@ -94,8 +94,8 @@ def ranking(record: Record) -> Table:
         table.add_column(heading, overflow="fold", justify="right" if heading in (value, "seeds") else "left")
     for settings, measured in sorted(found.items(), key=lambda one: measure.merit(_mean(one[1])), reverse=True):
         mean, half = mean_interval(measured)
-        interval = "" if math.isnan(half) else f" ± {measure.number(half)}"
-        table.add_row(*map(Text, (*settings, f"{measure.number(mean)}{interval}", str(len(measured)))))
+        worth = mean_and_half(mean, half, measure.decimals)
+        table.add_row(*map(Text, (*settings, worth, str(len(measured)))))
     return table
 
 

@@ -10,6 +10,7 @@ from kattn_cli.console import console, print_wide
 from kattn_cli.errors import stoppable
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.statistics import mean_interval
+from kattn_cli.tables.text import mean_and_half
 from kattn_cli.tasks.control.rollouts import Measured, measure_rollouts
 from kattn_cli.tasks.task import Asked
 
@@ -49,8 +50,7 @@ def _target(part: pd.DataFrame) -> str:
 
 
 def _return(part: pd.DataFrame) -> str:
-    mean, half = mean_interval(part["return"].tolist())
-    return f"{mean:,.1f}" if half != half else f"{mean:,.1f} ± {half:,.1f}"
+    return mean_and_half(*mean_interval(part["return"].tolist()), flags=",")
 
 
 def _score(part: pd.DataFrame) -> str:
@@ -66,8 +66,8 @@ def _print_seeds(table: pd.DataFrame) -> None:
     lines = []
     for _, part in by_run.groupby(["label", "target_return"], sort=False):
         values = part[column]
-        spread = f" ± {values.std():,.1f}" if len(values) > 1 else ""
-        lines.append([part["label"].iloc[0], _target(part), f"{values.mean():,.1f}{spread}", str(len(values))])
+        spread = mean_and_half(values.mean(), values.std(), flags=",")
+        lines.append([part["label"].iloc[0], _target(part), spread, str(len(values))])
     what = "Normalised score" if scored else "Return"
     console.print(f"{what}, mean ± standard deviation over seeds\n")
     print_wide(["run", "target", what.lower(), "seeds"], lines)

@@ -16,6 +16,7 @@ from kattn_cli.runs.run import Run
 from kattn_cli.tables.frames import frame
 from kattn_cli.tables.segmentation import segmentation_frame, segmentation_summary
 from kattn_cli.tables.statistics import mean_interval
+from kattn_cli.tables.text import mean_and_half
 from kattn_cli.tasks.images.corruptions import Corruptions
 from kattn_cli.tasks.masks.evaluation import SEGMENTATION_CSV, evaluate_segmenters
 from kattn_cli.tasks.task import Asked
@@ -89,16 +90,16 @@ def print_segmentation(found: pd.DataFrame) -> None:
     ]
     print_wide(["run", *columns.values(), "seeds"], lines)
     if len(labels) > 1:
-        differences = [
-            [label, *(_cell(gains(by_label[labels[0]], by_label[label], name), sign="+") for name in columns)]
+        lines = [
+            [label, *(_cell(differences(by_label[labels[0]], by_label[label], name), sign="+") for name in columns)]
             for label in labels[1:]
         ]
         console.print(f"\nMore than {labels[0]}, in points, paired by seed\n", markup=False)
-        print_wide(["run", *columns.values()], differences)
+        print_wide(["run", *columns.values()], lines)
     console.print()
 
 
-def gains(first: pd.DataFrame, second: pd.DataFrame, column: str) -> list[float]:
+def differences(first: pd.DataFrame, second: pd.DataFrame, column: str) -> list[float]:
     """By how much the second's ``column`` is above the first's, for each seed that both have, on as many images."""
     both = first.merge(second, on=["run_seed", "images"], suffixes=("_first", "_second"))
     difference = both[f"{column}_second"] - both[f"{column}_first"]
@@ -109,8 +110,7 @@ def _cell(values: Sequence[float], sign: str = "") -> str:
     known = [value for value in values if not math.isnan(value)]
     if not known:
         return ""
-    mean, half = mean_interval(known)
-    return f"{mean:{sign}.2f}" if math.isnan(half) else f"{mean:{sign}.2f} ± {half:.2f}"
+    return mean_and_half(*mean_interval(known), 2, flags=sign)
 
 
 def _print_last(run: Run) -> None:

@@ -10,6 +10,7 @@ from kattn_cli.console import console, print_wide
 from kattn_cli.errors import stoppable
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.statistics import mean_interval
+from kattn_cli.tables.text import mean_and_half
 from kattn_cli.tasks.task import Asked
 from kattn_cli.tasks.text.perplexity import Measured, Text, measure_perplexity
 
@@ -58,5 +59,4 @@ def _print_table(measured: Sequence[Measured]) -> None:
 def _cell(values: list[float]) -> str:
     if not values:
         return ""
-    mean, half = mean_interval(values)
-    return f"{mean:.2f}" if half != half else f"{mean:.2f} ± {half:.2f}"
+    return mean_and_half(*mean_interval(values), 2)
