@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import split_projections, unit_values
-from kattn_cli.attention.mechanism import Card, QKVAttention, refuse_longer
+from kattn_cli.attention.mechanism import QKVAttention, refuse_longer
 from kattn_cli.kernels.block_sparse import block_sparse_attention, window_blocks
 
 
@@ -29,7 +29,6 @@ class BigBirdAttention(QKVAttention):
         ValueError: if ``window_blocks`` is even; by ``forward``, if there are more than ``seq_len`` tokens.
     """
 
-    card = Card(paper="Zaheer et al. 2020, §2 (ITC)", cost="N")
     blocks: Tensor
 
     def __init__(

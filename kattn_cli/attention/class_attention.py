@@ -12,14 +12,12 @@ from torch import Tensor
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_heads, split_projections
-from kattn_cli.attention.mechanism import AttentionMechanism, Card
+from kattn_cli.attention.mechanism import AttentionMechanism
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
 
 class ClassAttention(AttentionMechanism):
     """``softmax(q₀ kᵀ / √d) v``, projected, in the first token's place. ``(B, N, C)`` to the same."""
-
-    card = Card(paper="Touvron et al. 2021 (CaiT)", cost="N")
 
     def __init__(self, dim: int, heads: int, *, seq_len: int, causal: bool = False, qkv_bias: bool = True) -> None:
         super().__init__(dim, heads, causal)

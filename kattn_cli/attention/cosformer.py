@@ -11,7 +11,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from kattn_cli.attention.linear import FeatureMapAttention, Features
-from kattn_cli.attention.mechanism import Card, refuse_longer
+from kattn_cli.attention.mechanism import refuse_longer
 from kattn_cli.kernels.cosformer import cosformer_angles, cosformer_features
 
 
@@ -20,12 +20,6 @@ class CosformerAttention(FeatureMapAttention):
 
     Beyond M tokens the cosine turns negative, so longer sequences are refused.
     """
-
-    card = Card(
-        paper="Qin et al. 2022 (cosFormer)",
-        cost="N",
-        differs='the Primal authors ran no cosFormer: their "cos" is linear attention with queries and keys of norm 1',
-    )
 
     def __init__(self, dim: int, heads: int, *, seq_len: int, causal: bool = False, qkv_bias: bool = True) -> None:
         super().__init__(dim, heads, causal=causal, qkv_bias=qkv_bias, features_per_head=2 * (dim // heads))

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
-from kattn_cli.attention.mechanism import Card, QKVAttention
+from kattn_cli.attention.mechanism import QKVAttention
 from kattn_cli.kernels.flowformer import FlowState, flow_attention, flow_decode, flow_factors
 from kattn_cli.kernels.linear import CHUNK, linear_attention_matrix
 
@@ -23,7 +23,6 @@ from kattn_cli.kernels.linear import CHUNK, linear_attention_matrix
 class FlowAttention(QKVAttention):
     """``sigmoid(Î) · φ(q)/I (φ(k)ᵀ (N softmax(Ô) · v))``, φ the sigmoid; then the output projection."""
 
-    card = Card(paper="Wu et al. 2022 (Flowformer)", cost="N")
     supports_causal = True
 
     def __init__(self, dim: int, heads: int, *, seq_len: int, causal: bool = False, qkv_bias: bool = True) -> None:

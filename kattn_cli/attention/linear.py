@@ -12,7 +12,7 @@ from typing import Literal
 from torch import Tensor
 
 from kattn_cli.attention.heads import join_heads, split_projections
-from kattn_cli.attention.mechanism import Card, QKVAttention
+from kattn_cli.attention.mechanism import QKVAttention
 from kattn_cli.kernels.linear import (
     CHUNK,
     LinearState,
@@ -82,12 +82,6 @@ class LinearAttention(FeatureMapAttention):
 
     ``convention: reference`` computes what the Primal authors ran: no normaliser, features over ``N^¼``, not causal.
     """
-
-    card = Card(
-        paper="Katharopoulos et al. 2020, eq. 4–12",
-        cost="N",
-        differs="no normaliser; the features of queries and keys are each divided by N^¼, N with the padding",
-    )
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import split_projections, unit_values
-from kattn_cli.attention.mechanism import Card, QKVAttention, refuse_longer
+from kattn_cli.attention.mechanism import QKVAttention, refuse_longer
 from kattn_cli.kernels.linformer import linformer_attention
 
 
@@ -28,12 +28,6 @@ class LinformerAttention(QKVAttention):
 
     The paper does not say how ``E`` and ``F`` begin: here with variance 1/seq_len, which keeps that of keys and values.
     """
-
-    card = Card(
-        paper="Wang et al. 2020, eq. 7",
-        cost="Nk",
-        differs="one projection in each head for keys and values both; their models share it among all layers, too",
-    )
 
     def __init__(
         self,

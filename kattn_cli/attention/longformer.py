@@ -17,7 +17,7 @@ from torch import Tensor
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections, unit_values
 from kattn_cli.attention.key_value_cache import KeyValueCache, extend
-from kattn_cli.attention.mechanism import Card, QKVAttention
+from kattn_cli.attention.mechanism import QKVAttention
 from kattn_cli.kernels.longformer import sliding_window_attention, window_layout, within_window
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
@@ -32,7 +32,6 @@ class LongformerAttention(QKVAttention):
         ValueError: if ``global_tokens`` are asked of the causal form, where no token may see all.
     """
 
-    card = Card(paper="Beltagy et al. 2020, §3.1", cost="Nw")
     supports_causal = True
 
     def __init__(

@@ -1,27 +1,14 @@
-"""What the mechanisms of this room share: sizes, projections, and the card that describes each."""
+"""What the mechanisms of this room share: sizes and projections."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar
 
 from torch import Tensor, nn
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
-
-
-@dataclass(frozen=True)
-class Card:
-    """A mechanism in a line: where it comes from, what it costs, where it differs from its authors' program.
-
-    ``cost`` is the number of operations as N grows, in the field's usual letters.
-    """
-
-    paper: str
-    cost: str
-    differs: str = ""
 
 
 def refuse_longer(n: int, seq_len: int) -> None:
@@ -41,7 +28,6 @@ class AttentionMechanism(nn.Module):
         ValueError: if ``heads`` does not divide ``dim``, or ``causal`` is asked of a mechanism without that form.
     """
 
-    card: ClassVar[Card]
     supports_causal: ClassVar[bool] = False
 
     def __init__(self, dim: int, heads: int, causal: bool = False) -> None:

@@ -11,14 +11,13 @@ from torch import Tensor, nn
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_heads
-from kattn_cli.attention.mechanism import AttentionMechanism, Card
+from kattn_cli.attention.mechanism import AttentionMechanism
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
 
 class SubspaceAttention(AttentionMechanism):
     """``A(w, w) w`` for ``w = U x``, then the output projection. ``(B, N, C)`` to the same."""
 
-    card = Card(paper="Yu et al. 2023 (CRATE), eq. 11–12", cost="N²")
     supports_causal = True
 
     def __init__(self, dim: int, heads: int, *, seq_len: int, causal: bool = False, qkv_bias: bool = False) -> None:

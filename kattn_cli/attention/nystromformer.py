@@ -13,7 +13,7 @@ from torch import Tensor
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import split_projections, unit_values
-from kattn_cli.attention.mechanism import Card, QKVAttention
+from kattn_cli.attention.mechanism import QKVAttention
 from kattn_cli.attention.value_convolution import ValueConvolution
 from kattn_cli.kernels.nystromformer import Convention, nystrom_attention
 
@@ -31,12 +31,6 @@ class NystromAttention(QKVAttention):
     Raises:
         ValueError: if ``conv_kernel_size`` is even and not 0.
     """
-
-    card = Card(
-        paper="Xiong et al. 2021, eq. 13–17, Algorithm 1",
-        cost="Nm",
-        differs="padding counts in the landmarks, as zeros; the inverse begins with a norm over the whole batch",
-    )
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from kattn_cli.attention import attention_class
-from kattn_cli.attention.user_file import names_a_file, told
+from kattn_cli.attention.user_file import names_a_file, one_line
 from kattn_cli.errors import RecipeError
 from kattn_cli.recipe.options import arguments, option_faults, with_defaults
 from kattn_cli.recipe.strict_yaml import Fault, KeyPath
@@ -51,4 +51,4 @@ def build_attention(
     except Exception as error:
         if not names_a_file(name):
             raise
-        raise RecipeError(f"attention {name}: {told(error)}") from error
+        raise RecipeError(f"attention {name}: {one_line(error)}") from error

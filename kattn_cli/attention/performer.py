@@ -15,7 +15,6 @@ from torch import Tensor
 
 from kattn_cli.attention.heads import split_projections
 from kattn_cli.attention.linear import FeatureMapAttention, Features
-from kattn_cli.attention.mechanism import Card
 from kattn_cli.kernels.linear import linear_attention, linear_attention_matrix
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.performer import orthogonal_gaussian, reference_features, relu_features, softmax_features
@@ -28,12 +27,6 @@ class PerformerAttention(FeatureMapAttention):
     Primal authors ran: softmax features with ε, scaled twice, padding counted as keys of zeros, not causal.
     """
 
-    card = Card(
-        paper="Choromanski et al. 2021, eq. 3–7",
-        cost="N",
-        differs="softmax features, whatever its kernel; scaled by d^−¼ twice; ε in the features; padding stays in the "
-        "denominator",
-    )
     projection: Tensor
 
     def __init__(

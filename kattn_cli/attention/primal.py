@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import split_heads, split_projections
-from kattn_cli.attention.mechanism import AttentionMechanism, Card
+from kattn_cli.attention.mechanism import AttentionMechanism
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact
 from kattn_cli.kernels.primal import (
@@ -74,12 +74,6 @@ class PrimalAttention(AttentionMechanism):
         ValueError: if the causal form is asked to depend on data, since f(X) samples the future.
     """
 
-    card = Card(
-        paper="Primal-Attention, eq. 6–11",
-        cost="N",
-        differs="the program's J has Λ squared and means over tokens, is squared after averaging over the batch, "
-        "and is averaged over layers",
-    )
     supports_causal = True
 
     def __init__(

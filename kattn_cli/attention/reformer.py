@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections, unit_values
-from kattn_cli.attention.mechanism import AttentionMechanism, Card
+from kattn_cli.attention.mechanism import AttentionMechanism
 from kattn_cli.kernels.precision import exact
 from kattn_cli.kernels.reformer import lsh_attention, shared_attention
 
@@ -37,11 +37,6 @@ class ReformerAttention(AttentionMechanism):
         ValueError: if ``convention: reference`` is asked of the causal form, which the authors did not run.
     """
 
-    card = Card(
-        paper="Kitaev et al. 2020, eq. 4–6, Appendix A",
-        cost="N log N",
-        differs="scores not divided by √d; chunks seen across buckets and rounds; repeated keys count repeatedly",
-    )
     supports_causal = True
     rotations: Tensor
 

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
-from kattn_cli.attention.mechanism import AttentionMechanism, Card
+from kattn_cli.attention.mechanism import AttentionMechanism
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.pap import NORM_EPSILON, Convention, Pursuit, pap, pap_steps
 from kattn_cli.kernels.softmax import softmax_matrix
@@ -30,11 +30,6 @@ from kattn_cli.kernels.softmax import softmax_matrix
 class RPCAttention(AttentionMechanism):
     """The low-rank part of the keys after ``iterations`` of the pursuit, projected. ``(B, N, C)`` to the same."""
 
-    card = Card(
-        paper="RPC-Attention, Algorithm 1",
-        cost="n·N²",
-        differs="the program has τ = λ·μ where the paper has λ/μ, and the full width C in μ where it has d",
-    )
     supports_causal = True
 
     def __init__(

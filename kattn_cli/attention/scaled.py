@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
 from kattn_cli.attention.key_value_cache import KeyValueCache, extend
-from kattn_cli.attention.mechanism import Card, QKVAttention, refuse_longer
+from kattn_cli.attention.mechanism import QKVAttention, refuse_longer
 from kattn_cli.kernels.scaled import learned_scaled_values, learned_scaling, symmetric_scaled_values, symmetric_scaling
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
@@ -33,7 +33,6 @@ class ScaledAttention(QKVAttention):
         ValueError: with ``variant: matrix``, for more tokens than ``seq_len``.
     """
 
-    card = Card(paper="RPC-Attention, eq. 12", cost="N²")
     supports_causal = True
 
     def __init__(

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
-from kattn_cli.attention.mechanism import AttentionMechanism, Card
+from kattn_cli.attention.mechanism import AttentionMechanism
 from kattn_cli.kernels.soft import soft_attention
 
 
@@ -27,8 +27,6 @@ class SoftAttention(AttentionMechanism):
         landmarks: how many means of segments stand for all tokens.
         iterations: of Newton's method for ``A⁺``. Rounding errors double with each, which float32 bears thirty times.
     """
-
-    card = Card(paper="Lu et al. 2021, Algorithms 1 and 2", cost="Nm")
 
     def __init__(
         self,

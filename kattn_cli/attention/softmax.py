@@ -10,14 +10,13 @@ from torch import Tensor
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
 from kattn_cli.attention.key_value_cache import KeyValueCache, extend
-from kattn_cli.attention.mechanism import Card, QKVAttention
+from kattn_cli.attention.mechanism import QKVAttention
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
 
 class SoftmaxAttention(QKVAttention):
     """``softmax(q kᵀ / √d) v``, then the output projection. ``(B, N, C)`` to the same."""
 
-    card = Card(paper="Vaswani et al. 2017, eq. 1", cost="N²")
     supports_causal = True
 
     def __init__(

@@ -13,14 +13,13 @@ from torch import Tensor, nn
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
 from kattn_cli.attention.key_value_cache import KeyValueCache, extend
-from kattn_cli.attention.mechanism import AttentionMechanism, Card
+from kattn_cli.attention.mechanism import AttentionMechanism
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
 
 class SymmetricAttention(AttentionMechanism):
     """``softmax(k kᵀ / √d) v``, then the output projection. ``(B, N, C)`` to the same."""
 
-    card = Card(paper="RPC-Attention, §3", cost="N²")
     supports_causal = True
 
     def __init__(

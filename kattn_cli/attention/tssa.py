@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_heads
-from kattn_cli.attention.mechanism import AttentionMechanism, Card, refuse_longer
+from kattn_cli.attention.mechanism import AttentionMechanism, refuse_longer
 from kattn_cli.kernels.causal_tssa import Convention, TokenStatistics, causal_gains, causal_tssa_plain
 from kattn_cli.kernels.causal_tssa_operator import causal_tssa
 from kattn_cli.kernels.tssa import membership_and_shrinkage
@@ -27,11 +27,6 @@ class TokenStatisticsAttention(AttentionMechanism):
     The causal form knows ``seq_len`` positions.
     """
 
-    card = Card(
-        paper="ToST, eq. 10–11, Algorithms 1 and 2",
-        cost="N",
-        differs="causal: the program adds a position's bias d times, eq. 34 once",
-    )
     supports_causal = True
 
     def __init__(

@@ -45,7 +45,7 @@ def load_class(name: str) -> type[nn.Module]:
     return classes[attribute]
 
 
-def told(error: Exception) -> str:
-    """An error of a user's code in one line, with the place in a file where it arose."""
+def one_line(error: Exception) -> str:
+    """Return an error of a user's code in one line, with the place in a file where it arose."""
     last = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(last.filename).name}, line {last.lineno})"

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import split_projections
-from kattn_cli.attention.mechanism import Card, QKVAttention
+from kattn_cli.attention.mechanism import QKVAttention
 from kattn_cli.kernels.xca import cross_covariance, xca
 
 
@@ -20,8 +20,6 @@ class CrossCovarianceAttention(QKVAttention):
 
     τ is learned, and starts at 1.
     """
-
-    card = Card(paper="El-Nouby et al. 2021 (XCiT)", cost="N")
 
     def __init__(self, dim: int, heads: int, *, seq_len: int, causal: bool = False, qkv_bias: bool = True) -> None:
         super().__init__(dim, heads, causal=causal, qkv_bias=qkv_bias)

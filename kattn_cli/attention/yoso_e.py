@@ -19,7 +19,7 @@ from pydantic import Field
 from torch import Tensor
 
 from kattn_cli.attention.heads import split_projections, unit_values
-from kattn_cli.attention.mechanism import Card, QKVAttention
+from kattn_cli.attention.mechanism import QKVAttention
 from kattn_cli.attention.value_convolution import ValueConvolution
 from kattn_cli.kernels.yoso_e import Gradient, yoso, yoso_matrix
 
@@ -30,8 +30,6 @@ class YosoAttention(QKVAttention):
     Raises:
         ValueError: if ``conv_kernel_size`` is even.
     """
-
-    card = Card(paper="Zeng et al. 2021, YOSO-E", cost="N²")
 
     def __init__(
         self,

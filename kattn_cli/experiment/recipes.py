@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import timm
 import torch
 
-from kattn_cli.attention import ATTENTIONS, attention_class
+from kattn_cli.attention import attention_class, attention_classes
 from kattn_cli.attention.options import all_options, check_options
-from kattn_cli.attention.user_file import names_a_file, told
+from kattn_cli.attention.user_file import names_a_file, one_line
 from kattn_cli.errors import DataError, RecipeError, did_you_mean
 from kattn_cli.models import Layers
 from kattn_cli.models.initial import source_fault
@@ -145,7 +145,7 @@ def _causal_faults(attention: Attention, asked_by: str) -> Iterable[Fault]:
         except RecipeError:
             continue
         if not getattr(cls, "supports_causal", False):
-            causal = ", ".join(name for name, one in ATTENTIONS.items() if getattr(one, "supports_causal", False))
+            causal = ", ".join(name for name, one in attention_classes().items() if one.supports_causal)
             where = path if len(path) > 1 else (*path, "name")
             yield Fault(where, f"{mechanism.name} has no causal form, as {asked_by} asks; these have: {causal}")
 
@@ -178,7 +178,7 @@ def _forward_faults(path: KeyPath, module: torch.nn.Module, shape: tuple[int, in
     try:
         out = module(torch.zeros(shape))
     except Exception as error:
-        yield Fault(path, f"forward fails: {told(error)}")
+        yield Fault(path, f"forward fails: {one_line(error)}")
         return
     if getattr(out, "shape", None) != shape:
         found = tuple(out.shape) if isinstance(out, torch.Tensor) else type(out).__name__

@@ -22,6 +22,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from kattn_cli.attention import ATTENTIONS
+
 mpl.use("Agg")
 
 
@@ -86,28 +88,7 @@ def use(style: str = "paper", written: Sequence[str] = ("pdf", "png")) -> None:
 
 use()
 
-COLOURS = {
-    "softmax": "#000000",
-    "symmetric": "#0072B2",
-    "scaled": "#56B4E9",
-    "rpc": "#D55E00",
-    "primal": "#009E73",
-    "tssa": "#CC79A7",
-    "xca": "#E69F00",
-    "mssa": "#8C510A",
-    "class_attention": "#4D4D4D",
-    "linear": "#E31A1C",
-    "performer": "#6A3D9A",
-    "cosformer": "#B8A200",
-    "flowformer": "#1B9E9E",
-    "reformer": "#7DB343",
-    "longformer": "#F27F7E",
-    "bigbird": "#999999",
-    "linformer": "#666600",
-    "nystromformer": "#7DA7C4",
-    "soft": "#A98BC0",
-    "yoso_e": "#C98A4B",
-}
+COLOURS = {name: card.colour for name, card in ATTENTIONS.items()}
 OTHERS = ("#17BECF", "#7B0051", "#7F5AF0", "#1F3A93")
 """For mechanisms of one's own: by name, so that one of them has its colour in every figure."""
 

@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 import kattn_cli
-from kattn_cli.attention import ATTENTIONS
+from kattn_cli.attention import ATTENTIONS, attention_classes
 from kattn_cli.attention.options import all_options, build_attention
 from kattn_cli.errors import RecipeError
 
@@ -50,7 +50,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("yoso_e", {"gradient": "lower-bound", "conv_kernel_size": 3}),
 ]
 CAUSAL_VARIANTS: list[tuple[str, dict[str, Any]]] = [
-    *((name, {}) for name, cls in ATTENTIONS.items() if cls.supports_causal and name != "primal"),
+    *((name, {}) for name, cls in attention_classes().items() if cls.supports_causal and name != "primal"),
     ("rpc", {"convention": "reference", "lambda": 0.1}),
     ("rpc", {"asymmetric": "iterate", "lambda": 0.1}),
     ("primal", {"projection": "data-independent"}),
@@ -213,7 +213,7 @@ def test_outputs_move_with_the_tokens(name: str, options: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_causal_is_refused_where_there_is_no_such_form(name: str) -> None:
-    if ATTENTIONS[name].supports_causal:
+    if attention_classes()[name].supports_causal:
         assert name in [variant for variant, _ in CAUSAL_VARIANTS]
         return
     with pytest.raises(RecipeError, match=f"^attention {name}: has no causal form$"):
@@ -260,7 +260,7 @@ def test_decoding_equals_all_at_once(name: str, options: dict[str, Any], chunks:
     torch.testing.assert_close(torch.cat(outputs, 1), module(x), rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", [name for name, cls in ATTENTIONS.items() if hasattr(cls, "decode")])
+@pytest.mark.parametrize("name", [name for name, cls in attention_classes().items() if hasattr(cls, "decode")])
 def test_only_causal_mechanisms_decode(name: str) -> None:
     with pytest.raises(ValueError, match="only a causal mechanism decodes"):
         build(name, {}, 9).decode(draw(1, 1, 24))  # type: ignore[operator]
@@ -278,7 +278,7 @@ def test_state_of_linear_mechanisms_does_not_grow(name: str) -> None:
 
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_constructor_is_the_contract(name: str) -> None:
-    parameters = inspect.signature(ATTENTIONS[name].__init__).parameters
+    parameters = inspect.signature(attention_classes()[name].__init__).parameters
     assert list(parameters)[:5] == ["self", "dim", "heads", "seq_len", "causal"]
     assert all(p.kind is not p.VAR_KEYWORD for p in parameters.values())
     assert build_attention(name, all_options(name, {}), dim=24, heads=3, seq_len=9)

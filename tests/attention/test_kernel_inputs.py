@@ -8,14 +8,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kattn_cli.attention import (
-    ATTENTIONS,
-    ClassAttention,
-    CrossCovarianceAttention,
-    PrimalAttention,
-    TokenStatisticsAttention,
-)
+from kattn_cli.attention import attention_classes
+from kattn_cli.attention.class_attention import ClassAttention
 from kattn_cli.attention.heads import join_heads
+from kattn_cli.attention.primal import PrimalAttention
+from kattn_cli.attention.tssa import TokenStatisticsAttention
+from kattn_cli.attention.xca import CrossCovarianceAttention
 from kattn_cli.kernels.softmax import softmax_matrix
 
 WITH_SOFTMAX: dict[str, dict[str, Any]] = {
@@ -28,7 +26,7 @@ WITH_SOFTMAX: dict[str, dict[str, Any]] = {
 
 
 def module(name: str, **options: Any) -> Any:
-    built = ATTENTIONS[name](24, 3, seq_len=7, **options).double()  # type: ignore[call-arg]
+    built = attention_classes()[name](24, 3, seq_len=7, **options).double()  # type: ignore[call-arg]
     for parameter in built.parameters():
         nn.init.normal_(parameter, std=0.5)
     return built
@@ -47,7 +45,7 @@ def test_kernel_inputs_give_the_output(name: str, x: Tensor) -> None:
 
 
 def test_no_other_mechanism_claims_to_be_a_softmax() -> None:
-    assert {name for name, kind in ATTENTIONS.items() if hasattr(kind, "kernel_inputs")} == set(WITH_SOFTMAX)
+    assert {name for name, kind in attention_classes().items() if hasattr(kind, "kernel_inputs")} == set(WITH_SOFTMAX)
 
 
 @pytest.mark.parametrize("causal", [False, True])

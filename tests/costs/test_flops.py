@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kattn_cli.attention import ATTENTIONS
+from kattn_cli.attention import attention_classes
 from kattn_cli.attention.options import build_attention
 from kattn_cli.costs.flops import Count, count_flops, count_without_running, model_flops, model_flops_of
 from kattn_cli.models import build_model
@@ -38,7 +38,9 @@ def test_flops_by_hand(name: str, options: dict[str, int], products: str) -> Non
     assert counted.matrix_products == matrix_products
 
 
-CASES = [(name, causal) for name, cls in ATTENTIONS.items() for causal in (False, True)[: 1 + cls.supports_causal]]
+CASES = [
+    (name, causal) for name, cls in attention_classes().items() for causal in (False, True)[: 1 + cls.supports_causal]
+]
 
 
 @pytest.mark.parametrize(("name", "causal"), CASES)

@@ -9,7 +9,7 @@ import torch
 from reference_vectors import assert_equal
 from torch import Tensor, nn
 
-from kattn_cli.attention import ATTENTIONS
+from kattn_cli.attention import attention_classes
 from kattn_cli.data.trajectories import Windows
 from kattn_cli.errors import RecipeError
 from kattn_cli.models import auxiliary_loss
@@ -33,7 +33,11 @@ FACTS: dict[str, Any] = {
     "action_high": HIGH,
 }
 CAUSAL: list[tuple[str, dict[str, Any]]] = [
-    *((name, {}) for name, cls in ATTENTIONS.items() if cls.supports_causal and name not in ("primal", "longformer")),
+    *(
+        (name, {})
+        for name, cls in attention_classes().items()
+        if cls.supports_causal and name not in ("primal", "longformer")
+    ),
     ("longformer", {"window": 8}),
     ("primal", {"s": 2, "projection": "data-independent"}),
     ("primal", {"s": 2, "projection": "data-independent", "convention": "reference", "square": "sample"}),

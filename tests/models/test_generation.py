@@ -10,15 +10,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from kattn_cli.attention import ATTENTIONS
+from kattn_cli.attention import attention_classes
 from kattn_cli.attention.options import build_attention
 from kattn_cli.models.generation import Reading, choose, decodes, generate
 from kattn_cli.models.sequence import CausalDecoder
 from kattn_cli.models.sequence_model import LanguageModel
 
 DIM, HEADS, VOCABULARY, CONTEXT = 24, 3, 17, 16
-CAUSAL = [name for name, cls in ATTENTIONS.items() if cls.supports_causal]
-DECODING = [name for name in CAUSAL if hasattr(ATTENTIONS[name], "decode")]
+CAUSAL = [name for name, cls in attention_classes().items() if cls.supports_causal]
+DECODING = [name for name in CAUSAL if hasattr(attention_classes()[name], "decode")]
 OPTIONS: dict[str, dict[str, Any]] = {
     "primal": {"projection": "data-independent"},
     "longformer": {"window": 6},

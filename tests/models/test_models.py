@@ -10,7 +10,7 @@ import torch
 from reference_vectors import assert_equal, load
 from torch import nn
 
-from kattn_cli.attention import ATTENTIONS
+from kattn_cli.attention import ATTENTIONS, attention_classes
 from kattn_cli.attention.primal import PrimalAttention
 from kattn_cli.attention.softmax import SoftmaxAttention
 from kattn_cli.models import Classifier, auxiliary_loss, build_language_model, build_model
@@ -117,7 +117,7 @@ def test_any_mechanism_in_any_backbone_trains(name: str, backbone: str) -> None:
     assert not without
 
 
-CAUSAL = [name for name, cls in ATTENTIONS.items() if getattr(cls, "supports_causal", False)]
+CAUSAL = [name for name, cls in attention_classes().items() if getattr(cls, "supports_causal", False)]
 
 
 @pytest.mark.parametrize("name", CAUSAL)

@@ -9,13 +9,13 @@ import torch
 from reference_vectors import assert_equal
 from torch import nn
 
-from kattn_cli.attention import ATTENTIONS
+from kattn_cli.attention import ATTENTIONS, attention_classes
 from kattn_cli.attention.options import build_attention
 from kattn_cli.models.sequence import CausalDecoder, SequenceEncoder, sinusoids
 
 DIM, HEADS, LENGTH, DEPTH = 24, 3, 9, 2
-CAUSAL = [name for name, cls in ATTENTIONS.items() if cls.supports_causal]
-DECODING = [name for name in CAUSAL if hasattr(ATTENTIONS[name], "decode")]
+CAUSAL = [name for name, cls in attention_classes().items() if cls.supports_causal]
+DECODING = [name for name in CAUSAL if hasattr(attention_classes()[name], "decode")]
 CAUSAL_OPTIONS: dict[str, dict[str, Any]] = {"primal": {"projection": "data-independent"}}
 
 

@@ -10,7 +10,7 @@ import torch
 from reference_vectors import assert_equal
 from torch import Tensor
 
-from kattn_cli.attention import ATTENTIONS
+from kattn_cli.attention import ATTENTIONS, attention_classes
 from kattn_cli.data.sequences import Padded
 from kattn_cli.errors import CheckpointError
 from kattn_cli.models import (
@@ -53,7 +53,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 CAUSAL: list[tuple[str, dict[str, Any]]] = [
     *(
         (name, {**SHORT, "longformer": {"window": 8}}.get(name, {}))
-        for name, cls in ATTENTIONS.items()
+        for name, cls in attention_classes().items()
         if cls.supports_causal and name != "primal"
     ),
     ("primal", {"s": 2, "projection": "data-independent"}),

@@ -78,7 +78,7 @@ def competitors(
         RecipeError: if one does not exist, or its options are at fault.
     """
     if not references and not names:
-        names = (*MECHANISMS, CAUSAL_PRIMAL) if causal else tuple(MECHANISMS)
+        names = (*MECHANISMS, CAUSAL_PRIMAL) if causal else MECHANISMS
     labelled = named_mechanisms([BASELINE, *names], references)
     chosen = [Competitor(BASELINE, version, labelled[BASELINE]) for version in BASELINE_VERSIONS]
     is_asked = BASELINE in names or any(labelled[BASELINE] == one for one in of_recipes(references))

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from kattn_cli.attention import attention_class
 from kattn_cli.attention.options import build_attention
-from kattn_cli.attention.user_file import told
+from kattn_cli.attention.user_file import one_line
 from kattn_cli.commands.complexity.grid import Competitor, Grid, Setting
 from kattn_cli.console import progress_bar
 from kattn_cli.costs.flops import Count, count_flops, count_without_running
@@ -125,7 +125,7 @@ def outcome(
         reason = str(error).removeprefix(f"attention {name}: ")
         return Outcome(f"{NOT_CAUSAL if setting.causal else FAILED}: {reason}", counted)
     except Exception as error:
-        return Outcome(f"{FAILED}: {_first_line(told(error))}", counted)
+        return Outcome(f"{FAILED}: {_first_line(one_line(error))}", counted)
 
 
 def _module_and_input(

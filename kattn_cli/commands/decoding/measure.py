@@ -11,7 +11,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from kattn_cli.attention import ATTENTIONS, attention_class
+from kattn_cli.attention import attention_class, attention_classes
 from kattn_cli.attention.options import build_attention
 from kattn_cli.console import console, print_wide, progress_bar
 from kattn_cli.costs.decoding import TokenCost, decoding_costs
@@ -99,7 +99,7 @@ def measure_decoding(
 
 def _require_decoding(label: str, mechanism: Mechanism, positions: int, sizes: _Sizes) -> None:
     if not hasattr(attention_class(mechanism.name), "decode"):
-        able = ", ".join(name for name, one in ATTENTIONS.items() if hasattr(one, "decode"))
+        able = ", ".join(name for name, one in attention_classes().items() if hasattr(one, "decode"))
         raise KattnError(f"--attention {label}: has no decode(x, state), token by token; these have: {able}")
     try:
         with torch.device("meta"):

@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from rich.table import Table
 
+    from kattn_cli.attention import Card
     from kattn_cli.attention.mechanism import AttentionMechanism
 
 Rows = Iterable[tuple[str, ...]]
 
 
 def _attention(results: Path) -> Rows:
-    from kattn_cli.attention import ATTENTIONS
+    from kattn_cli.attention import attention_classes
     from kattn_cli.attention.options import all_options
 
-    for name, cls in ATTENTIONS.items():
+    for name, cls in attention_classes().items():
         options = ", ".join(f"{key}: {_yaml(value)}" for key, value in all_options(name, {}).items())
         module = inspect.getmodule(cls)
         yield name, (inspect.getdoc(module) or "").splitlines()[0], options
@@ -139,16 +140,14 @@ COLUMNS = (
 
 def attention_table() -> str:
     """Return every mechanism of the papers, then every baseline, as the Markdown table that the README carries."""
-    from kattn_cli.attention import BASELINES, MECHANISMS
+    from kattn_cli.attention import ATTENTIONS
 
-    rows = [COLUMNS, ("---",) * len(COLUMNS)]
-    for attentions in (MECHANISMS, BASELINES):
-        rows += [_mechanism_row(name, cls) for name, cls in attentions.items()]
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *(_mechanism_row(name, card) for name, card in ATTENTIONS.items())]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _mechanism_row(name: str, cls: type[AttentionMechanism]) -> tuple[str, ...]:
-    card = cls.card
+def _mechanism_row(name: str, card: Card) -> tuple[str, ...]:
+    cls = card.cls
     causal = _yes(cls.supports_causal) + (", decodes" if hasattr(cls, "decode") else "")
     masked = _yes("mask" in inspect.signature(cls.forward).parameters)
     return f"`{name}`", card.paper, card.cost, causal, masked, ", ".join(_conventions(cls)), card.differs

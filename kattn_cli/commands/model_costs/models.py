@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from kattn_cli.attention import ATTENTIONS
+from kattn_cli.attention import attention_classes
 from kattn_cli.attention.options import all_options, build_attention, check_options
 from kattn_cli.data import LoadedData
 from kattn_cli.errors import DataError, RecipeError
@@ -141,7 +141,7 @@ def _decoding_mechanism(name: str) -> Mechanism:
         with torch.device("meta"):
             DecoderModel(name, name, 8, mechanism).layer()
     except RecipeError as error:
-        causal = ", ".join(known for known, one in ATTENTIONS.items() if one.supports_causal)
+        causal = ", ".join(known for known, one in attention_classes().items() if one.supports_causal)
         raise RecipeError(f"{DECODER}{name}: {error}; these are causal: {causal}") from None
     return mechanism
 
