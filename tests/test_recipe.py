@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kattn_cli.errors import RecipeError
 from kattn_cli.experiment.recipes import load, load_sweep
-from kattn_cli.recipe.files import find_recipes, shipped_recipes
-from kattn_cli.recipe.load import load_recipe
+from kattn_cli.recipe.files import find_recipes, recipes_folder, shipped_recipes
+from kattn_cli.recipe.load import load_recipe, read_notes
 from kattn_cli.recipe.model import PRESETS, TimmModel, Tost, Vit
 from kattn_cli.recipe.schema import Attention, Mechanism
 
@@ -346,14 +346,15 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_names_of_recipes(tmp_path: Path) -> None:
-    assert {path.stem for path in find_recipes("quickstart")} == {
+    assert {source.variant for source in find_recipes("quickstart")} == {
         "softmax",
         "symmetric",
         "rpc",
         "primal_plus",
         "tssa",
     }
-    assert find_recipes("quickstart/rpc")[0].name == "rpc.yaml"
+    (source,) = find_recipes("quickstart/rpc")
+    assert (source.path.name, source.variant) == ("quickstart.yaml", "rpc")
     with pytest.raises(RecipeError, match='no such recipe; did you mean "quickstart/softmax"'):
         find_recipes("quickstart/sofmax")
     with pytest.raises(RecipeError, match="kattn list recipes shows"):
@@ -362,12 +363,22 @@ def test_names_of_recipes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", shipped_recipes())
 def test_shipped_recipes_load_and_begin_with_a_comment(name: str) -> None:
-    (path,) = find_recipes(name)
+    (source,) = find_recipes(name)
     swept = name.startswith("sweeps/")
-    recipes = [one.recipe for one in load_sweep(path, data=False)] if swept else [load(path, weights=False, data=False)]
+    recipes = (
+        [one.recipe for one in load_sweep(source, data=False)] if swept else [load(source, weights=False, data=False)]
+    )
     assert {recipe.name for recipe in recipes} == {name}
-    assert path.read_text(encoding="utf-8").startswith("# ")
-    assert f"kattn {'sweep' if swept else 'train'} {name}" in path.read_text(encoding="utf-8")
+    assert read_notes(source).about
+
+
+@pytest.mark.parametrize("path", sorted(recipes_folder().rglob("*.yaml")), ids=lambda path: path.stem)
+def test_shipped_files_begin_with_a_comment(path: Path) -> None:
+    title, *lines = path.read_text(encoding="utf-8").splitlines()
+    assert title.startswith("# ")
+    assert title.endswith(".")
+    assert any(line.startswith(("#   kattn train ", "#   kattn sweep ")) for line in lines)
+    assert all(len(line) <= 120 for line in lines)
 
 
 def test_model_kinds(tmp_path: Path) -> None:

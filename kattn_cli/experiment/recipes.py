@@ -21,6 +21,8 @@ from kattn_cli.models.initial import source_fault
 from kattn_cli.models.pretrained import TIMM
 from kattn_cli.models.weights_file import FILE_TYPES
 from kattn_cli.recipe.data import DataSection
+from kattn_cli.recipe.faults import all_of
+from kattn_cli.recipe.files import Source, find_recipes
 from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import Model, TimmModel
 from kattn_cli.recipe.options import option_faults, option_names, with_defaults
@@ -35,8 +37,8 @@ from kattn_cli.training.augment.randaugment import parse_policy
 AnySection = TypeVar("AnySection", bound=DataSection)
 
 
-def load(path: Path, overrides: Sequence[str] = (), *, weights: bool = True, data: bool = True) -> Recipe:
-    """The recipe at ``path``, with every fault found and every default written out.
+def load(source: Path | Source, overrides: Sequence[str] = (), *, weights: bool = True, data: bool = True) -> Recipe:
+    """Return the recipe of a file or of one of its variants, with every default written out.
 
     Args:
         weights: whether the weights to begin from must be there, as they must for a training to begin.
@@ -46,13 +48,37 @@ def load(path: Path, overrides: Sequence[str] = (), *, weights: bool = True, dat
         RecipeError: naming every fault.
     """
     check = partial(component_faults, weights=weights, there=data)
-    return _complete(load_recipe(path, overrides, check=check, trial=_refusals))
+    return _complete(load_recipe(source, overrides, check=check, trial=_refusals))
+
+
+def load_each(
+    references: Iterable[str], overrides: Sequence[str] = (), *, weights: bool = True, data: bool = True
+) -> list[tuple[Source, Recipe]]:
+    """Return every recipe that ``references`` mean, each as :func:`load` gives it.
+
+    Raises:
+        RecipeError: naming every fault of every recipe.
+    """
+    found, errors = [], []
+    for source in [source for reference in references for source in find_recipes(reference)]:
+        try:
+            found.append((source, load(source, overrides, weights=weights, data=data)))
+        except RecipeError as error:
+            errors.append(error)
+    if errors:
+        raise all_of(errors)
+    return found
 
 
 def load_sweep(
-    path: Path, overrides: Sequence[str] = (), over: Sequence[str] = (), seeds: Sequence[int] = (), *, data: bool = True
+    source: Path | Source,
+    overrides: Sequence[str] = (),
+    over: Sequence[str] = (),
+    seeds: Sequence[int] = (),
+    *,
+    data: bool = True,
 ) -> list[Point]:
-    """The points of the sweep at ``path``, each as :func:`load` gives a recipe.
+    """Return the points of the sweep at ``source``, each as :func:`load` gives a recipe.
 
     Args:
         overrides, over, seeds: as :func:`~kattn_cli.recipe.sweep.load_points` takes them.
@@ -62,7 +88,7 @@ def load_sweep(
         RecipeError: naming every fault of every point.
     """
     check = partial(component_faults, there=data)
-    return load_points(path, overrides, over, seeds, check=check, trial=_refusals, complete=_complete)
+    return load_points(source, overrides, over, seeds, check=check, trial=_refusals, complete=_complete)
 
 
 def _complete(recipe: Recipe) -> Recipe:

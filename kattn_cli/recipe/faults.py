@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from kattn_cli.errors import did_you_mean
-from kattn_cli.recipe.strict_yaml import Document, Fault, KeyPath
+from kattn_cli.errors import RecipeError, did_you_mean
+from kattn_cli.recipe.strict_yaml import COMMAND_LINE, Document, Fault, KeyPath
 
 _EXPECTED = {
     "int": "a whole number",
@@ -80,17 +80,43 @@ def show(value: Any) -> str:
     return str(value)[:40]
 
 
-def report(name: str, document: Document) -> str:
-    """All faults of a document in one message: place, key and what is wrong, in aligned columns."""
-    faults = list(dict.fromkeys(document.faults))
-    rows = sorted(((_place(fault, document), _dotted(fault.path), fault.message) for fault in faults), key=_order)
-    count = "1 fault" if len(rows) == 1 else f"{len(rows)} faults"
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    lines = ("  ".join(_cells(row, widths)).rstrip() for row in rows)
-    return "\n".join([f"{name}: {count}, nothing was started", *(f"  {line}" for line in lines)])
+Row = tuple[str, str, str]
 
 
-def _cells(row: tuple[str, str, str], widths: list[int]) -> Iterable[str]:
+class RecipeFaults(RecipeError):
+    """All faults of a recipe, or of several in one file: place, key and what is wrong, in aligned columns."""
+
+    def __init__(self, name: str, file: str, rows: Iterable[Row]) -> None:
+        self.file = file
+        self.rows = sorted(dict.fromkeys(rows), key=_order)
+        count = "1 fault" if len(self.rows) == 1 else f"{len(self.rows)} faults"
+        widths = [max(len(row[column]) for row in self.rows) for column in (0, 1)]
+        lines = ("  ".join(_cells(row, widths)).rstrip() for row in self.rows)
+        super().__init__("\n".join([f"{name}: {count}, nothing was started", *(f"  {line}" for line in lines)]))
+
+    @classmethod
+    def of(cls, name: str, document: Document) -> RecipeFaults:
+        """Return the error that names the faults of a recipe's document: of a file, or of ``file/variant``."""
+        variant = f"/{document.moved[()][-1]}" if document.moved else ""
+        rows = [
+            (_place(fault, document), _dotted(_in_file(fault.path, document)), fault.message)
+            for fault in document.faults
+        ]
+        return cls(name, name.removesuffix(variant), rows)
+
+
+def all_of(errors: Iterable[RecipeError]) -> RecipeError:
+    """Return one error that says what several say; the faults of one file stand together, each once."""
+    said: dict[str, list[Row]] = {}
+    for error in errors:
+        if isinstance(error, RecipeFaults):
+            said.setdefault(error.file, []).extend(error.rows)
+        else:
+            said.setdefault(str(error), [])
+    return RecipeError("\n".join(str(RecipeFaults(key, key, rows)) if rows else key for key, rows in said.items()))
+
+
+def _cells(row: Row, widths: list[int]) -> Iterable[str]:
     padded = [row[0].ljust(widths[0]), row[1].ljust(widths[1]), row[2]]
     return [cell for cell, width in zip(padded, [*widths, 1], strict=True) if width]
 
@@ -98,13 +124,23 @@ def _cells(row: tuple[str, str, str], widths: list[int]) -> Iterable[str]:
 def _place(fault: Fault, document: Document) -> str:
     if fault.place:
         return fault.place
-    for length in range(len(fault.path), 0, -1):
+    for length in range(len(fault.path), -1 if document.moved else 0, -1):
         if place := document.places.get(fault.path[:length]):
             return place
     return ""
 
 
-def _order(row: tuple[str, str, str]) -> tuple[int, str]:
+def _in_file(path: KeyPath, document: Document) -> KeyPath:
+    """Return the path at which a key stands in the file, or the path itself where a command line set it."""
+    ancestors = [path[:length] for length in range(len(path), 0, -1)]
+    known = next((one for one in ancestors if one in document.places), None)
+    if known and document.places[known] == COMMAND_LINE:
+        return path
+    moved = next((one for one in ancestors if one in document.moved), None if known else ())
+    return (*document.moved.get(moved, ()), *path[len(moved) :]) if moved is not None else path
+
+
+def _order(row: Row) -> tuple[int, str]:
     _, _, number = row[0].partition("line ")
     return (int(number) if number.isdigit() else 10**9, row[1])
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +18,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kattn_cli.errors import RecipeError, did_you_mean
 from kattn_cli.recipe.data import ImageSection, SegmentationSection, SequenceSection, TrajectorySection
-from kattn_cli.recipe.faults import faults_of, report
+from kattn_cli.recipe.faults import RecipeFaults, faults_of
+from kattn_cli.recipe.files import Source, read_file
 from kattn_cli.recipe.model import (
     DecisionTransformer,
     Decoder,
@@ -30,12 +32,12 @@ from kattn_cli.recipe.model import (
     timm_faults,
 )
 from kattn_cli.recipe.schema import Recipe, layer_faults, spelled_out
-from kattn_cli.recipe.strict_yaml import Document, Fault, KeyPath, parse
+from kattn_cli.recipe.strict_yaml import COMMAND_LINE, Document, Fault, KeyPath, parse
 from kattn_cli.recipe.train import train_faults
+from kattn_cli.recipe.variants import VARIANTS, Notes, chosen, no_such_variant, take_notes, variant_names
 
 SWEEP = "sweep"
 """The key of a file that stands for several recipes."""
-COMMAND_LINE = "command line"
 
 SECTIONS: dict[type[BaseModel], type[BaseModel]] = {
     Segmenter: SegmentationSection,
@@ -53,23 +55,32 @@ Trial = Callable[[Recipe], Iterable[Fault]]
 
 
 def load_recipe(
-    path: Path, overrides: Sequence[str] = (), check: Check | None = None, trial: Trial | None = None
+    source: Path | Source, overrides: Sequence[str] = (), check: Check | None = None, trial: Trial | None = None
 ) -> Recipe:
-    """Read the recipe at ``path`` with ``overrides`` (``train.epochs=5``) applied.
+    """Return the recipe of a file, or of one of its variants, with ``overrides`` (``train.epochs=5``) applied.
 
     Raises:
         RecipeError: naming every fault found, each with its line, its key and what was expected.
     """
-    document = read_recipe(path)
+    document, _ = read_recipe(source)
     if isinstance(document.data, dict) and SWEEP in document.data:
         where = document.places[(SWEEP,)]
         raise RecipeError(
-            f"{path}: stands for several recipes ({SWEEP}: on {where}); train them with: kattn sweep {path}"
+            f"{source}: stands for several recipes ({SWEEP}: on {where}); train them with: kattn sweep {source}"
         )
     recipe = filled(document, overrides, check, trial)
     if recipe is None:
-        raise RecipeError(report(str(path), document))
+        raise RecipeFaults.of(str(source), document)
     return recipe
+
+
+def read_notes(source: Source) -> Notes:
+    """Return what a recipe says of itself; a file of a single recipe may say it in its first comment."""
+    _, notes = read_recipe(source)
+    if notes.about or source.variant:
+        return notes
+    first = source.path.read_text(encoding="utf-8").partition("\n")[0]
+    return replace(notes, about=first.removeprefix("#").strip() if first.startswith("#") else "")
 
 
 def filled(
@@ -90,29 +101,31 @@ def filled(
     return None if document.faults else Recipe(**sections)
 
 
-def read_recipe(path: Path) -> Document:
-    """A recipe's file as it stands, not yet checked but for being YAML.
+def read_recipe(source: Path | Source) -> tuple[Document, Notes]:
+    """Return a recipe as its file has it, not yet checked but for being YAML, and what it says of itself.
 
     Raises:
-        RecipeError: if it cannot be read, or is no mapping of keys.
+        RecipeError: if it cannot be read, is no mapping of keys, has no such variant, or has several and none is named.
     """
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        raise RecipeError(f"{path}: there is no such file") from None
-    except OSError as error:
-        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise RecipeError(f"{path}: is not a text file in UTF-8 (byte {error.start})") from None
-    document = parse(text)
+    path, variant = (source.path, source.variant) if isinstance(source, Source) else (source, None)
+    document = read_file(path)
     if document.faults:
-        return document
+        return document, Notes()
     if document.data is None:
         raise RecipeError(f'{path}: is empty; a recipe needs at least "name" and "attention"')
     if not isinstance(document.data, dict):
         kind = "a list" if isinstance(document.data, list) else "a single value"
         raise RecipeError(f"{path}: expected a mapping of keys (name, attention, …), not {kind}")
-    return document
+    names = variant_names(document)
+    if variant is not None and variant not in names:
+        raise RecipeError(no_such_variant(str(path), document, variant))
+    if variant is None and names:
+        raise RecipeError(f"{path}: has several recipes; name one: {', '.join(f'{path}/{name}' for name in names)}")
+    if VARIANTS in document.data:
+        document = chosen(document, variant or "")
+        if document.faults:
+            raise RecipeFaults.of(str(path), document)
+    return document, take_notes(document)
 
 
 def apply_override(override: str, document: Document) -> None:
@@ -149,6 +162,7 @@ def set_key(document: Document, path: KeyPath, value: Any, place: str) -> None:
             return
     parent[path[-1]] = value
     document.places = {known: at for known, at in document.places.items() if known[: len(path)] != path}
+    document.moved = {known: at for known, at in document.moved.items() if known[: len(path)] != path}
     document.places[path] = place
 
 

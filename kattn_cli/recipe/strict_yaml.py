@@ -15,6 +15,8 @@ import yaml
 KeyPath = tuple[Any, ...]
 
 MAX_DEPTH = 32
+COMMAND_LINE = "command line"
+"""The place of a key that no file has."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,15 @@ class Fault:
 
 @dataclass
 class Document:
-    """Plain data, the place (``line 4``) of every path in it, and the faults found on the way."""
+    """Plain data, the place (``line 4``) of every path in it, and the faults found on the way.
+
+    ``moved``: the paths in the file of keys that stand elsewhere there, as those of a variant do.
+    """
 
     data: Any = None
     places: dict[KeyPath, str] = field(default_factory=dict)
     faults: list[Fault] = field(default_factory=list)
+    moved: dict[KeyPath, KeyPath] = field(default_factory=dict)
 
 
 class _Loader(yaml.SafeLoader):

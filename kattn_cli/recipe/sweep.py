@@ -17,10 +17,9 @@ from typing import Any
 
 import yaml
 
-from kattn_cli.errors import RecipeError
-from kattn_cli.recipe.faults import report, show
+from kattn_cli.recipe.faults import RecipeFaults, show
+from kattn_cli.recipe.files import Source
 from kattn_cli.recipe.load import (
-    COMMAND_LINE,
     SWEEP,
     Check,
     Trial,
@@ -31,7 +30,7 @@ from kattn_cli.recipe.load import (
     set_key,
 )
 from kattn_cli.recipe.schema import Recipe, per_seed
-from kattn_cli.recipe.strict_yaml import Document, Fault, KeyPath, parse
+from kattn_cli.recipe.strict_yaml import COMMAND_LINE, Document, Fault, KeyPath, parse
 
 MAX_POINTS = 10_000
 NOT_SWEPT = {
@@ -171,7 +170,7 @@ def spelled(value: Any) -> str:
 
 
 def load_points(
-    path: Path,
+    source: Path | Source,
     overrides: Sequence[str] = (),
     over: Sequence[str] = (),
     seeds: Sequence[int] = (),
@@ -180,7 +179,7 @@ def load_points(
     trial: Trial | None = None,
     complete: Callable[[Recipe], Recipe] = lambda recipe: recipe,
 ) -> list[Point]:
-    """The points of the recipe at ``path``, each a recipe without a fault.
+    """Return the points of a file, or of one of its variants, each a recipe without a fault.
 
     Args:
         overrides: ``train.epochs=5``, for all points.
@@ -192,7 +191,7 @@ def load_points(
     Raises:
         RecipeError: naming every fault of every point, each with its line, its key and what was expected.
     """
-    document = read_recipe(path)
+    document, _ = read_recipe(source)
     points: list[Point] = []
     if not document.faults:
         if not (SWEEP in document.data or over or seeds or document.data.get("seeds")):
@@ -207,7 +206,7 @@ def load_points(
             document.faults.append(Fault(swept.whole, twice, swept.place))
         points = list(_points(document, chosen, seeds, check, trial, complete))
     if document.faults:
-        raise RecipeError(report(str(path), document))
+        raise RecipeFaults.of(str(source), document)
     return points
 
 
@@ -224,7 +223,7 @@ def _points(
     found: list[list[Fault]] = []
     known: dict[str, Point] = {}
     for settings in chosen:
-        own = Document(deepcopy(document.data), dict(document.places))
+        own = Document(deepcopy(document.data), dict(document.places), moved=dict(document.moved))
         for one in settings:
             set_key(own, key_path(one.key), deepcopy(one.value), one.place)
         recipe = filled(own, check=check, trial=trial)

@@ -69,10 +69,11 @@ def _attacks(results: Path) -> Rows:
 
 def _recipes(results: Path) -> Rows:
     from kattn_cli.recipe.files import find_recipes, shipped_recipes
+    from kattn_cli.recipe.load import read_notes
 
     for name in shipped_recipes():
-        first = find_recipes(name)[0].read_text(encoding="utf-8").splitlines()[0]
-        yield name, first.removeprefix("#").strip() if first.startswith("#") else ""
+        notes = read_notes(find_recipes(name)[0])
+        yield name, "; ".join(part for part in (notes.about.removesuffix("."), notes.expected) if part)
 
 
 def _runs(results: Path) -> Rows:

@@ -20,7 +20,6 @@ from kattn_cli.papers.beside import beside
 from kattn_cli.papers.plan import Measurement, Plan, Size, SizeName
 from kattn_cli.papers.text import as_markdown, print_sections, sections
 from kattn_cli.papers.values import measured
-from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.schema import Recipe, per_seed
 from kattn_cli.runs.run import Run
 from kattn_cli.runs.whole_file import write_text
@@ -58,9 +57,9 @@ class Training:
 
     def recipes(self) -> Iterator[tuple[Recipe, Path]]:
         """Each recipe and seed that it trains, with its file."""
-        for path in find_recipes(self.reference):
-            for recipe in per_seed(recipes.load(path, self.overrides, weights=False), self.seeds):
-                yield recipe, path
+        for source, loaded in recipes.load_each([self.reference], self.overrides, weights=False):
+            for recipe in per_seed(loaded, self.seeds):
+                yield recipe, source.path
 
 
 def reproduce(plans: dict[str, Plan], settings: Settings) -> None:

@@ -14,7 +14,9 @@ from kattn_cli.commands.sweep.view import SweepView
 from kattn_cli.errors import KattnError, RecipeError, Stopped
 from kattn_cli.executors.executor import TICK, Executor, Outcome
 from kattn_cli.experiment import recipes
+from kattn_cli.recipe.faults import all_of
 from kattn_cli.recipe.files import find_recipes
+from kattn_cli.recipe.sweep import Point
 from kattn_cli.runs.lock import Held, holding
 from kattn_cli.runs.run import LOCK
 from kattn_cli.training.interrupt import Interruption, catch_interruption
@@ -38,19 +40,21 @@ def plan(
     Raises:
         RecipeError: naming every fault of every point of every recipe.
     """
-    points, faults = {}, []
-    for path in [path for reference in references for path in find_recipes(reference)]:
+    points: dict[str, list[Point]] = {}
+    errors: list[RecipeError] = []
+    for source in [source for reference in references for source in find_recipes(reference)]:
         try:
-            swept = recipes.load_sweep(path, overrides, over, seeds)
+            swept = recipes.load_sweep(source, overrides, over, seeds)
         except RecipeError as error:
-            faults.append(str(error))
+            errors.append(error)
             continue
         name = swept[0].recipe.name
         if name in points:
-            faults.append(f"{path}: has the name {name}, as another recipe of this sweep has; give it another")
+            other = f"{source}: has the name {name}, as another recipe of this sweep has; give it another"
+            errors.append(RecipeError(other))
         points[name] = swept
-    if faults:
-        raise RecipeError("\n".join(faults))
+    if errors:
+        raise all_of(errors)
     return [Record(results, swept) for swept in points.values()]
 
 

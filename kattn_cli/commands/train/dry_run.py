@@ -18,7 +18,6 @@ from kattn_cli.data.loaded import LoadedData
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.build import build, data_of
 from kattn_cli.models import AttentionModel, auxiliary_loss
-from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.schema import Recipe, per_seed
 from kattn_cli.tasks import task_reading
 from kattn_cli.training.plan import Plan
@@ -28,26 +27,24 @@ def dry_run(
     references: Sequence[str], overrides: Sequence[str], seeds: Sequence[int], *, results: Path, processes: int = 1
 ) -> None:
     """Print each recipe's data, model, steps and memory; nothing is trained or written."""
-    for reference in references:
-        for path in find_recipes(reference):
-            recipe = recipes.load(path, overrides)
-            chosen = [one.seed for one in per_seed(recipe, seeds)]
-            data = data_of(recipe)
-            with torch.device("meta"):
-                model = build(recipe, data)
-            table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-            table.add_column(no_wrap=True)
-            table.add_column(overflow="fold")
-            rows = (
-                ("data", _data(data)),
-                *_model(recipe, data, model, processes),
-                ("steps", _steps(recipe, data, processes)),
-                ("writes", ", ".join(f"{results / recipe.name}/{seed}" for seed in chosen)),
-            )
-            for row in rows:
-                table.add_row(*row)
-            console.print(f"\n{recipe.name}: a dry run, nothing is trained", markup=False)
-            console.print(table)
+    for _, recipe in recipes.load_each(references, overrides):
+        chosen = [one.seed for one in per_seed(recipe, seeds)]
+        data = data_of(recipe)
+        with torch.device("meta"):
+            model = build(recipe, data)
+        table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        rows = (
+            ("data", _data(data)),
+            *_model(recipe, data, model, processes),
+            ("steps", _steps(recipe, data, processes)),
+            ("writes", ", ".join(f"{results / recipe.name}/{seed}" for seed in chosen)),
+        )
+        for row in rows:
+            table.add_row(*row)
+        console.print(f"\n{recipe.name}: a dry run, nothing is trained", markup=False)
+        console.print(table)
 
 
 def _data(data: LoadedData) -> str:

@@ -13,7 +13,6 @@ from kattn_cli.executors.parallel import in_parallel
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.resume import find_unfinished
 from kattn_cli.experiment.training_run import Job, train_one
-from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.schema import per_seed
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.measures import best_epoch
@@ -58,10 +57,9 @@ def _plan(
 ) -> tuple[list[Job], list[Run]]:
     """What is to be trained, all recipes read; and, with ``find``, the runs in which nothing is left to do."""
     asked = [
-        (recipe, path)
-        for reference in references
-        for path in find_recipes(reference)
-        for recipe in per_seed(recipes.load(path, overrides, weights=not find), seeds)
+        (recipe, source.path)
+        for source, loaded in recipes.load_each(references, overrides, weights=not find)
+        for recipe in per_seed(loaded, seeds)
     ]
     plan, done = [], []
     for recipe, path in asked:
