@@ -11,7 +11,7 @@ from kattn_cli.report.groups import Group
 from kattn_cli.report.page import Block, Part
 from kattn_cli.tables.comparison import BETTER, Judged, TestName, judge, paired, too_few
 from kattn_cli.tables.frames import attack_frame
-from kattn_cli.tables.measures import measure_of
+from kattn_cli.tables.measures import BEST, measure_of
 from kattn_cli.tables.statistics import mean_interval
 from kattn_cli.tables.text import Table, interval, listed, mean_and_half, p_value, signed
 
@@ -92,6 +92,7 @@ def main_quantities(group: Group) -> list[str]:
     corrupted = [one for one in quantities if one.startswith("mean error")]
     others = [one for one in quantities if one.startswith("mean IoU")]
     acted = [one for one in quantities if one == "normalised score" or one.startswith("return")][:1]
+    acted += [one for one in quantities if one.startswith(BEST)]
     chosen = {*clean, *_attacked(group, quantities), *corrupted, *perplexity[:1], *perplexity[-1:], *others, *acted}
     return [one for one in quantities if one in chosen]
 

@@ -59,11 +59,18 @@ MEASURES = {one.name: one for one in (TOP1, MEAN_IOU, LOSS, MEAN_ERROR, PERPLEXI
 """By their names in the tables of runs; manifests name under ``chosen_by`` what the best epoch is chosen by."""
 
 
+BEST = "best "
+"""So begins a quantity of runs of a kind that is not among :data:`MEASURES`: what their best epoch was worth."""
+
+
 def measure_of(quantity: str) -> Measure:
     """Return the measure of a quantity of a summary of runs: that whose label it begins with, else top-1.
 
-    ``perplexity of ptb`` is perplexity; ``clean`` and ``pgd 4/255`` are top-1.
+    ``perplexity of ptb`` is perplexity; ``clean`` and ``pgd 4/255`` are top-1; ``best explained`` is what runs of a
+    kind that is not among :data:`MEASURES` are chosen by.
     """
+    if quantity.startswith(BEST):
+        return measure_named(quantity.removeprefix(BEST))
     return next((one for one in MEASURES.values() if quantity.startswith(one.label)), TOP1)
 
 

@@ -11,7 +11,7 @@ from kattn_cli.console import console, print_wide
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.corruption_errors import ALL_TYPES
 from kattn_cli.tables.frames import attack_frame, clean_rows, errors_of_runs, frame, shared_folder
-from kattn_cli.tables.measures import measure_of
+from kattn_cli.tables.measures import BEST, MEASURES, best_value, chosen_by, measure_of
 from kattn_cli.tables.perplexities import perplexities
 from kattn_cli.tables.rollouts import asked_for, greatest_asked
 from kattn_cli.tables.segmentation import segmentation_frame, segmentation_summary
@@ -35,6 +35,7 @@ def summary(runs: Sequence[Run]) -> pd.DataFrame:
         _perplexity(runs),
         _segmented(runs),
         _returns(runs),
+        _best(runs),
         _fact(runs, "train s", "train_seconds"),
     ]
     known = [part.dropna(subset="value") for part in parts if len(part)]
@@ -49,11 +50,17 @@ def summary(runs: Sequence[Run]) -> pd.DataFrame:
 
 def _fact(runs: Sequence[Run], quantity: str, key: str) -> pd.DataFrame:
     """Return one key of each run's manifest."""
-    folder = shared_folder(run.label for run in runs)
     rows = [
-        {"label": run.label.removeprefix(folder), "run_seed": run.seed, "value": run.manifest.get(key)} for run in runs
+        {"label": label, "run_seed": run.seed, "value": run.manifest.get(key)}
+        for label, run in zip(labels_of(runs), runs, strict=True)
     ]
     return pd.DataFrame(rows).assign(quantity=quantity)
+
+
+def labels_of(runs: Sequence[Run]) -> list[str]:
+    """Return the runs' labels without the folder that all share."""
+    folder = shared_folder(run.label for run in runs)
+    return [run.label.removeprefix(folder) for run in runs]
 
 
 def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
@@ -117,6 +124,16 @@ def _returns(runs: Sequence[Run]) -> pd.DataFrame:
     scores = scores.assign(quantity="normalised score", value=scores["normalised_score"])
     means = pd.concat([scores, returns]).groupby(["label", "run_seed", "quantity"], sort=False)["value"].mean()
     return means.reset_index()
+
+
+def _best(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return what the best epoch was worth, of runs on a kind of data that has no table of its own."""
+    rows = [
+        {"label": label, "run_seed": run.seed, "quantity": f"{BEST}{measure.label}", "value": best_value(run.manifest)}
+        for label, run in zip(labels_of(runs), runs, strict=True)
+        if (measure := chosen_by(run.manifest)).name not in MEASURES
+    ]
+    return pd.DataFrame(rows)
 
 
 def _corrupted(runs: Sequence[Run]) -> pd.DataFrame:

@@ -142,7 +142,7 @@ def test_spectrum(results: Path, capfd: pytest.CaptureFixture[str], monkeypatch:
         assert last["cumulative_explained_variance"].to_numpy() == pytest.approx(1)
     assert (set(found["text"]["of"]), set(found["text"]["inputs"])) == ({16}, {5})
     data = build.data_of(recipes.load(results / "series" / "0" / "recipe.yaml"))
-    lengths = data.splits["validation"].lengths  # type: ignore[union-attr]
+    lengths = data.splits["validation"].lengths
     assert (set(found["series"]["of"]), set(found["series"]["inputs"])) == (
         {int(lengths.max())},
         {int((lengths == lengths.max()).sum())},
