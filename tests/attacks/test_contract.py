@@ -149,7 +149,41 @@ def test_order() -> None:
     assert list(ATTACKS) == ["pgd", "fgsm", "spsa", "sld", "cw", "noise", "autoattack", "square"]
 
 
-def test_libraries_are_imported_where_they_are_used() -> None:
-    code = "import kattn_cli.attacks, sys; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {"foolbox", "pyautoattack", "eagerpy", "scipy"} & set(done.stdout.split())
+@pytest.mark.parametrize(
+    ("name", "norm", "epsilons", "steps", "step_size"),
+    [
+        ("pgd", "linf", [1 / 255, 2 / 255, 3 / 255, 4 / 255, 5 / 255, 6 / 255], 20, 0.15 / 255),
+        ("fgsm", "linf", [1 / 255, 2 / 255, 3 / 255, 4 / 255, 5 / 255, 6 / 255], 1, 1 / 255),
+        ("spsa", "linf", [0.1], 40, 0.01),
+        ("sld", "l1", [10.0], 20, 1),
+        ("cw", "l2", [torch.inf], 1000, 0.01),
+        ("square", "linf", [1 / 255], 5000, 0),
+    ],
+)
+def test_defaults_are_those_of_the_papers_or_of_cleverhans(
+    name: str, norm: Norm, epsilons: list[float], steps: int, step_size: float
+) -> None:
+    card = ATTACKS[name]
+    assert (card.norms[0], card.epsilons, card.steps) == (norm, pytest.approx(epsilons), steps)
+    assert AttackSettings(norm, epsilons[0], steps, card.relative_step).step_size == pytest.approx(step_size)
+
+
+def test_passes_of_cw() -> None:
+    assert ATTACKS["cw"].passes(AttackSettings("l2", torch.inf, 1000, 0.01)) == (5001, 5000)
+
+
+@pytest.mark.parametrize(
+    ("code", "absent"),
+    [
+        ("import kattn_cli.attacks", {"torch", "numpy"}),
+        (
+            "from kattn_cli.attacks import ATTACKS; [a.perturb for a in ATTACKS.values()]",
+            {"foolbox", "pyautoattack", "eagerpy", "scipy"},
+        ),
+    ],
+)
+def test_cards_need_no_torch_and_attacks_no_library_until_they_run(code: str, absent: set[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    assert not absent & set(done.stdout.split())

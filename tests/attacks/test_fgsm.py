@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from kattn_cli.attacks import ATTACKS, AttackSettings, Norm
+from kattn_cli.attacks import AttackSettings, Norm
 from kattn_cli.attacks.fgsm import perturb as fgsm
 
 foolbox = pytest.importorskip("foolbox")
@@ -32,9 +32,3 @@ def test_equals_foolbox(
     expected = theirs.run(foolbox.PyTorchModel(model, bounds=(0, 1), device="cpu"), images, criterion, epsilon=epsilon)
     found = fgsm(model, images, labels, AttackSettings(norm, epsilon, 1, 1, targeted), draws())
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
-
-
-def test_defaults_are_the_papers() -> None:
-    attack = ATTACKS["fgsm"]
-    assert attack.epsilons == ATTACKS["pgd"].epsilons
-    assert (attack.steps, attack.relative_step) == (1, 1.0)

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from kattn_cli.attacks import ATTACKS, AttackSettings, Norm
+from kattn_cli.attacks import AttackSettings, Norm
 from kattn_cli.attacks.ball import distances
 from kattn_cli.attacks.pgd import perturb as pgd
 
@@ -62,12 +62,6 @@ def test_starts_in_the_ball(digits: Any, draws: Callable[..., torch.Generator], 
 def test_unbounded_leaves_nothing_right(digits: Any, draws: Callable[..., torch.Generator]) -> None:
     found = pgd(digits.model, digits.images, digits.labels, AttackSettings("linf", 1.0, 40, 0.1), draws())
     assert not (digits.model(found).argmax(1) == digits.labels).any()
-
-
-def test_defaults_are_the_papers() -> None:
-    attack = ATTACKS["pgd"]
-    assert (attack.steps, attack.relative_step, attack.norms[0]) == (20, 0.15, "linf")
-    assert attack.epsilons == pytest.approx([1 / 255, 2 / 255, 3 / 255, 4 / 255, 5 / 255, 6 / 255])
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.attacks import ATTACKS, AttackSettings
+from kattn_cli.attacks import AttackSettings
 from kattn_cli.attacks.ball import check_bounds
 from kattn_cli.attacks.sld import onto_l1_ball
 from kattn_cli.attacks.sld import perturb as sld
@@ -89,9 +89,3 @@ def test_targeted_climbs_where_pixels_may_go(draws: Callable[..., torch.Generato
     images = torch.tensor([1.0, 0.0, 0.5, 0.5]).view(1, 1, 2, 2)
     found = sld(model, images, torch.tensor([1]), AttackSettings("l1", 0.4, 10, 0.1, targeted=True), draws())
     torch.testing.assert_close(found.flatten(), torch.tensor([1.0, 0.4, 0.5, 0.5]))
-
-
-def test_defaults_are_cleverhans() -> None:
-    attack = ATTACKS["sld"]
-    assert (attack.norms, attack.epsilons, attack.steps) == (("l1",), (10.0,), 20)
-    assert AttackSettings("l1", 10, 20, attack.relative_step).step_size == 1

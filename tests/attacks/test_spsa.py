@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -83,9 +82,3 @@ def test_comes_near_the_gradient(digits: Any, draws: Callable[..., torch.Generat
     }
     shares = {name: float(flags.double().mean()) for name, flags in right.items()}
     assert shares["pgd"] - 0.02 <= shares["spsa"] < shares["noise"] - 0.2
-
-
-def test_defaults_are_the_papers() -> None:
-    attack = ATTACKS["spsa"]
-    assert (attack.steps, attack.epsilons, attack.white_box) == (40, (0.1,), False)
-    assert math.isclose(AttackSettings("linf", 0.1, 40, attack.relative_step).step_size, 0.01)

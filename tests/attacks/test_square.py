@@ -47,8 +47,3 @@ def test_refuses_images_it_cannot_tile(colours: Any, draws: Callable[..., torch.
         text = rf"^{name} --norm l2: needs images of 5 × 5 pixels, these have 4 × 6$"
         with pytest.raises(KattnError, match=text):
             ATTACKS[name].perturb(colours.model, images, labels, AttackSettings("l2", 0.5, 5, 0), draws())
-
-
-def test_defaults_are_the_papers() -> None:
-    attack = ATTACKS["square"]
-    assert (attack.steps, attack.epsilons, attack.white_box) == (5000, (1 / 255,), False)

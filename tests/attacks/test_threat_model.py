@@ -1,4 +1,4 @@
-"""The reference threat model: ε in normalised units, no clipping."""
+"""The reference threat model (ε in normalised units, no clipping), and restarts, which keep the worst run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kattn_cli.attacks import ATTACKS, AttackSettings, Norm
@@ -15,7 +16,7 @@ from kattn_cli.attacks.ball import Model, distances
 from kattn_cli.attacks.fgsm import perturb as fgsm
 from kattn_cli.attacks.noise import perturb as noise
 from kattn_cli.attacks.pgd import perturb as pgd
-from kattn_cli.attacks.threat_model import UNITS, Convention, attack_in, check_in, distances_in
+from kattn_cli.attacks.threat_model import UNITS, Convention, attack_in, check_in, distances_in, worst_of
 
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 EVEN = (0.5, 0.5, 0.5), (0.225, 0.225, 0.225)
@@ -152,3 +153,50 @@ def test_libraries_see_a_box(digits: Any, draws: Callable[..., torch.Generator])
 def test_units() -> None:
     assert UNITS == {"paper": "pixels in [0, 1]", "reference": "normalised"}
     assert set(UNITS) == set(get_args(Convention))
+
+
+def test_one_is_the_attack_itself() -> None:
+    assert worst_of(pgd, 1) is pgd
+
+
+@pytest.mark.parametrize("targeted", [False, True])
+def test_keeps_the_first_success_or_the_highest_loss(
+    digits: Any, draws: Callable[..., torch.Generator], targeted: bool
+) -> None:
+    """Against runs that are written down: each gives every image noise of its own."""
+    model, images, labels = digits.model, digits.images[:100], (digits.labels[:100] + targeted) % 10
+    runs = [images + 0.5 * torch.randn(images.shape, generator=draws(run)) for run in range(4)]
+    asked: list[int] = []
+
+    def scripted(
+        model: Model, images: Tensor, labels: Tensor, settings: AttackSettings, generator: torch.Generator
+    ) -> Tensor:
+        places = [int((digits.images == one).flatten(1).all(1).nonzero()[0]) for one in images]
+        asked.append(len(places))
+        return runs[len(asked) - 1][places]
+
+    found = worst_of(scripted, 4)(model, images, labels, AttackSettings("linf", 9, 1, 1, targeted), draws())
+    successes = 0
+    for index in range(100):
+        logits = [model(run[index : index + 1]) for run in runs]
+        hits = [(int(row.argmax()) == int(labels[index])) == targeted for row in logits]
+        losses = [float(F.cross_entropy(row, labels[index : index + 1])) for row in logits]
+        worst = min(losses) if targeted else max(losses)
+        expected = hits.index(True) if any(hits) else losses.index(worst)
+        successes += any(hits)
+        assert torch.equal(found[index], runs[expected][index])
+    assert 10 < successes < 100
+    assert asked[0] == 100 > asked[1] > asked[3]
+
+
+@pytest.mark.parametrize("attack", [pgd, noise])
+def test_never_weaker(digits: Any, draws: Callable[..., torch.Generator], attack: Any) -> None:
+    model, images, labels = digits
+    settings = AttackSettings("linf", 0.4 if attack is noise else 0.1, 3, 0.3)
+    left = [
+        model(worst_of(attack, restarts)(model, images, labels, settings, draws())).argmax(1) == labels
+        for restarts in (1, 2, 8)
+    ]
+    assert not (left[1] & ~left[0]).any()
+    assert not (left[2] & ~left[1]).any()
+    assert left[2].sum() < left[0].sum()
