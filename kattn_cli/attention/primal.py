@@ -24,7 +24,7 @@ from kattn_cli.attention.heads import split_heads, split_projections
 from kattn_cli.attention.mechanism import AttentionMechanism
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact
-from kattn_cli.kernels.primal import (
+from kattn_cli.kernels.primal.equations import (
     Convention,
     cosine_features,
     cosine_scores,

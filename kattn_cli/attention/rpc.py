@@ -23,7 +23,7 @@ from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
 from kattn_cli.attention.mechanism import AttentionMechanism
 from kattn_cli.kernels.masks import without_padding
-from kattn_cli.kernels.pap import NORM_EPSILON, Convention, Pursuit, pap, pap_steps
+from kattn_cli.kernels.pursuit.equations import NORM_EPSILON, Convention, Pursuit, pap, pap_steps
 from kattn_cli.kernels.softmax import softmax_matrix
 
 

@@ -15,10 +15,10 @@ from torch import Tensor, nn
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_heads
 from kattn_cli.attention.mechanism import AttentionMechanism, refuse_longer
-from kattn_cli.kernels.causal_tssa import Convention, TokenStatistics, causal_gains, causal_tssa_plain
-from kattn_cli.kernels.causal_tssa_operator import causal_tssa
-from kattn_cli.kernels.tssa import membership_and_shrinkage
-from kattn_cli.kernels.tssa_operator import tssa
+from kattn_cli.kernels.causal_tssa.equations import Convention, TokenStatistics, causal_gains, causal_tssa_plain
+from kattn_cli.kernels.causal_tssa.operator import causal_tssa
+from kattn_cli.kernels.tssa.equations import membership_and_shrinkage
+from kattn_cli.kernels.tssa.operator import tssa
 
 
 class TokenStatisticsAttention(AttentionMechanism):

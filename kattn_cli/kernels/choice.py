@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.errors import KattnError, did_you_mean
-from kattn_cli.kernels.cpu import build
+from kattn_cli.kernels import compile_c as build
 
 Version = Literal["slow", "plain", "fast"]
 VERSIONS: tuple[Version, ...] = get_args(Version)

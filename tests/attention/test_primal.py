@@ -10,7 +10,7 @@ from reference_vectors import Vector, assert_equal, check_forward_backward, chec
 from torch import Tensor
 
 from kattn_cli.attention.primal import PrimalAttention
-from kattn_cli.kernels.primal import ksvd_objective, sampled_rows
+from kattn_cli.kernels.primal.equations import ksvd_objective, sampled_rows
 
 NAMES = [
     "primal_cv__all_N33_C48_h3_s4x10",

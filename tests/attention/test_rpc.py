@@ -10,7 +10,7 @@ from reference_vectors import check_forward_backward, fill, load, names
 
 from kattn_cli.attention.rpc import RPCAttention
 from kattn_cli.attention.symmetric import SymmetricAttention
-from kattn_cli.kernels.pap import Convention, Pursuit, pap, pap_steps, shrink, threshold
+from kattn_cli.kernels.pursuit.equations import Convention, Pursuit, pap, pap_steps, shrink, threshold
 from kattn_cli.kernels.softmax import softmax_attention_naive
 
 THEIRS = {

@@ -7,8 +7,8 @@ import torch
 from reference_vectors import check_forward_backward, fill, load, names
 
 from kattn_cli.attention.tssa import TokenStatisticsAttention
-from kattn_cli.kernels.causal_tssa_operator import causal_tssa
-from kattn_cli.kernels.tssa_operator import tssa
+from kattn_cli.kernels.causal_tssa.operator import causal_tssa
+from kattn_cli.kernels.tssa.operator import tssa
 
 pytestmark = pytest.mark.usefixtures("each_version")
 

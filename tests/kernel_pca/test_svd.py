@@ -8,7 +8,7 @@ from torch import Tensor
 
 from kattn_cli.kernel_pca.solvers import full
 from kattn_cli.kernel_pca.svd import KernelSvd, kernel_svd, landmarks, nystrom
-from kattn_cli.kernels.primal import cosine_features, ksvd_objective
+from kattn_cli.kernels.primal.equations import cosine_features, ksvd_objective
 
 N, M, P, S = 23, 17, 6, 4
 

@@ -6,8 +6,8 @@ import pytest
 from against_naive import SIZES, compare, draw, padding
 from torch import Tensor
 
-from kattn_cli.kernels.causal_tssa import Convention, causal_tssa_naive, causal_tssa_plain
-from kattn_cli.kernels.causal_tssa_operator import causal_tssa
+from kattn_cli.kernels.causal_tssa.equations import Convention, causal_tssa_naive, causal_tssa_plain
+from kattn_cli.kernels.causal_tssa.operator import causal_tssa
 
 
 @pytest.mark.usefixtures("each_version")

@@ -9,9 +9,9 @@ import torch
 from against_naive import SIZES, compare, draw, padding
 from torch import Tensor
 
-from kattn_cli.kernels import pap as module
 from kattn_cli.kernels.choice import operators
-from kattn_cli.kernels.pap import Convention, Pursuit, pap, pap_naive
+from kattn_cli.kernels.pursuit import equations as module
+from kattn_cli.kernels.pursuit.equations import Convention, Pursuit, pap, pap_naive
 
 
 @pytest.mark.parametrize("size", SIZES)

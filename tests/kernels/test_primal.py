@@ -7,9 +7,9 @@ import torch
 from against_naive import SIZES, compare, draw, padding
 from torch import Tensor
 
-from kattn_cli.kernels import primal as module
 from kattn_cli.kernels.choice import operators
-from kattn_cli.kernels.primal import (
+from kattn_cli.kernels.primal import equations as module
+from kattn_cli.kernels.primal.equations import (
     cosine_features,
     exp_features,
     exp_features_naive,

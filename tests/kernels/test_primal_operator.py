@@ -11,9 +11,10 @@ from torch import Tensor
 
 from kattn_cli.attention.primal import PrimalAttention
 from kattn_cli.kernels import choice
+from kattn_cli.kernels import compile_c as build
 from kattn_cli.kernels.choice import operators
-from kattn_cli.kernels.cpu import build, primal
-from kattn_cli.kernels.primal import (
+from kattn_cli.kernels.primal import c as primal
+from kattn_cli.kernels.primal.equations import (
     CONVENTIONS,
     Convention,
     cosine_scores,
@@ -21,7 +22,7 @@ from kattn_cli.kernels.primal import (
     ksvd_objective_of,
     primal_scores_naive,
 )
-from kattn_cli.kernels.primal_operator import primal_operator, primal_operator_backward
+from kattn_cli.kernels.primal.operator import primal_operator, primal_operator_backward
 
 pytestmark = pytest.mark.skipif(not build.available(), reason="no C compiler here")
 each_size = pytest.mark.parametrize("size", SIZES)

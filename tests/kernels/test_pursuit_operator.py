@@ -8,10 +8,11 @@ from against_naive import SIZES, compare, draw, padding
 from torch import Tensor
 
 from kattn_cli.attention.rpc import RPCAttention
-from kattn_cli.kernels import choice, pursuit_operator
+from kattn_cli.kernels import choice
 from kattn_cli.kernels.choice import operators
-from kattn_cli.kernels.pap import CONVENTIONS, Convention, Pursuit, pap, pap_fused, pap_naive, threshold
-from kattn_cli.kernels.pursuit_operator import pursuit_step, pursuit_step_backward
+from kattn_cli.kernels.pursuit import operator as pursuit_operator
+from kattn_cli.kernels.pursuit.equations import CONVENTIONS, Convention, Pursuit, pap, pap_fused, pap_naive, threshold
+from kattn_cli.kernels.pursuit.operator import pursuit_step, pursuit_step_backward
 
 PURSUIT = Pursuit(3, 0.2)
 each_form = pytest.mark.parametrize(("causal", "masked"), [(False, False), (False, True), (True, False), (True, True)])

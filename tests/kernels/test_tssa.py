@@ -7,8 +7,8 @@ import torch
 from against_naive import SIZES, compare, draw, padding
 
 from kattn_cli.kernels.choice import operators
-from kattn_cli.kernels.tssa import tssa_naive
-from kattn_cli.kernels.tssa_operator import tssa
+from kattn_cli.kernels.tssa.equations import tssa_naive
+from kattn_cli.kernels.tssa.operator import tssa
 
 
 @pytest.mark.usefixtures("each_version")

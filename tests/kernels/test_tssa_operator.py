@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.utils.flop_counter import FlopCounterMode
 
 from kattn_cli.kernels import choice
-from kattn_cli.kernels.causal_tssa_operator import causal_tssa, causal_tssa_operator
-from kattn_cli.kernels.cpu import build
-from kattn_cli.kernels.tssa_operator import tssa, tssa_operator
+from kattn_cli.kernels import compile_c as build
+from kattn_cli.kernels.causal_tssa.operator import causal_tssa, causal_tssa_operator
+from kattn_cli.kernels.tssa.operator import tssa, tssa_operator
 
 pytestmark = pytest.mark.skipif(not build.available(), reason="no C compiler here")
 HEADS, TOKENS, WIDTH = 3, 133, 5

@@ -15,7 +15,7 @@ from kattn_cli.console import console, print_wide, progress_bar
 from kattn_cli.costs.roofline import ceilings
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, did_you_mean
-from kattn_cli.kernels.cpu import build
+from kattn_cli.kernels import compile_c as build
 from kattn_cli.runs.cost_table import CostTable
 from kattn_cli.runs.csv_rows import append_rows, read_rows
 from kattn_cli.runs.provenance import provenance

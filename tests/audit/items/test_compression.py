@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.audit.items.compression.measure import coding_rate, variational_coding_rate
-from kattn_cli.kernels.tssa_operator import tssa
+from kattn_cli.kernels.tssa.operator import tssa
 
 
 def _orthogonal(*shape: int) -> Tensor:

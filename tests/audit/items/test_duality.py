@@ -11,7 +11,7 @@ from torch import Tensor
 from kattn_cli.attention.heads import split_heads, split_projections
 from kattn_cli.attention.primal import PrimalAttention
 from kattn_cli.audit.items.duality.measure import Duality, chance_overlap, dual_regulariser, duality, subspace_overlap
-from kattn_cli.kernels.primal import Convention, cosine_features, ksvd_objective, primal_scores, sampled_rows
+from kattn_cli.kernels.primal.equations import Convention, cosine_features, ksvd_objective, primal_scores, sampled_rows
 
 N, D, S = 12, 5, 3
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from kattn_cli.attention.heads import split_projections
 from kattn_cli.attention.rpc import RPCAttention
 from kattn_cli.audit.items.pursuit.measure import planted, principal_component_pursuit, pursuit_trace, recovery
-from kattn_cli.kernels.pap import Pursuit, pap_steps
+from kattn_cli.kernels.pursuit.equations import Pursuit, pap_steps
 
 
 def _generator() -> torch.Generator:

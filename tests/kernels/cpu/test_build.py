@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from kattn_cli.kernels import choice
-from kattn_cli.kernels.cpu import build
+from kattn_cli.kernels import compile_c as build
 
 needs_compiler = pytest.mark.skipif(not build.available(), reason="no C compiler here")
 
@@ -41,7 +41,7 @@ def test_a_compiler_that_fails_is_told_once(tmp_path: Path) -> None:
     broken = tmp_path / "cc"
     broken.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "no such option" >&2\nexit 1\n')
     broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
-    code = "from kattn_cli.kernels.cpu import build; print(build.available(), build.available())"
+    code = "from kattn_cli.kernels import compile_c as build; print(build.available(), build.available())"
     environment = {**os.environ, "CC": str(broken), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from kattn_cli.kernels.cpu.parts import shares
+from kattn_cli.kernels.threads import shares
 
 
 @pytest.mark.parametrize(("count", "threads"), [(1, 4), (7, 3), (8, 8), (100, 7)])

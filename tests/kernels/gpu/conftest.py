@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-KERNELS = "kattn_cli.kernels.gpu"
+KERNELS = "kattn_cli.kernels."
 Interpret = Callable[[str], ModuleType]
 
 

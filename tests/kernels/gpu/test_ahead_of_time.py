@@ -51,14 +51,14 @@ def binary(function: Any, arguments: dict[str, Any], options: dict[str, Any]) ->
 
 
 def tssa(w: torch.Tensor, eta: torch.Tensor, mask: torch.Tensor) -> None:
-    from kattn_cli.kernels.gpu import tssa as kernels
+    from kattn_cli.kernels.tssa import triton as kernels
 
     _, energy, membership, norms, shrinkage, mass = kernels.forward(w, eta, mask, True)
     kernels.backward(w, w, eta, mask, energy, membership, norms, shrinkage, mass, True)
 
 
 def causal_tssa(w: torch.Tensor, eta: torch.Tensor, mask: torch.Tensor) -> None:
-    from kattn_cli.kernels.gpu import causal_tssa as kernels
+    from kattn_cli.kernels.causal_tssa import triton as kernels
 
     bias = torch.zeros(1, 8, 200)
     _, *saved = kernels.forward(w, eta, bias, mask, True, 1)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.causal_tssa import CHUNK, causal_tssa_plain
+from kattn_cli.kernels.causal_tssa.equations import CHUNK, causal_tssa_plain
 
 pytestmark = pytest.mark.filterwarnings("ignore:divide by zero")  # the interpreter's, in what tl.where leaves out
 SIZES = [(2, 1, 1, 1), (2, 3, 63, 5), (2, 3, 133, 5), (1, 8, 65, 48)]
@@ -26,7 +26,7 @@ Tensors = tuple[Tensor, ...]
 
 @pytest.fixture
 def kernels(kernels_of: Callable[[str], Any]) -> Any:
-    return kernels_of("kattn_cli.kernels.gpu.causal_tssa")
+    return kernels_of("kattn_cli.kernels.causal_tssa.triton")
 
 
 def draw(size: tuple[int, ...], device: str, dtype: torch.dtype = torch.float64, biases: int = 1) -> Tensors:

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.primal_operator import primal_operator, primal_operator_backward
+from kattn_cli.kernels.primal.operator import primal_operator, primal_operator_backward
 
 SIZES = [(1, 1, 1, 1, 1), (2, 3, 63, 5, 3), (2, 2, 70, 48, 32), (1, 2, 129, 33, 20)]
 """``(B, H, N, d, s)``: the smallest, odd ones, more tokens than a program holds, just over a power of two."""
@@ -19,7 +19,7 @@ TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 2**-6}
 
 @pytest.fixture
 def kernels(kernels_of: Callable[[str], Any]) -> Any:
-    return kernels_of("kattn_cli.kernels.gpu.primal")
+    return kernels_of("kattn_cli.kernels.primal.triton")
 
 
 def check(kernels: Any, device: str, given: tuple[Tensor, Tensor, Tensor], mask: Tensor | None, energy: bool) -> None:

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.pap import CONVENTIONS, Convention, Pursuit, threshold
-from kattn_cli.kernels.pursuit_operator import pursuit_step, pursuit_step_backward
+from kattn_cli.kernels.pursuit.equations import CONVENTIONS, Convention, Pursuit, threshold
+from kattn_cli.kernels.pursuit.operator import pursuit_step, pursuit_step_backward
 
 SIZES = [(1, 1, 1, 1), (2, 3, 63, 5), (2, 2, 70, 48)]
 """``(B, H, N, d)``: the smallest, odd ones, more tokens than a program holds."""
@@ -21,7 +21,7 @@ Arguments = tuple[Any, ...]
 
 @pytest.fixture
 def kernels(kernels_of: Callable[[str], Any]) -> Any:
-    return kernels_of("kattn_cli.kernels.gpu.pursuit")
+    return kernels_of("kattn_cli.kernels.pursuit.triton")
 
 
 def steps(

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.tssa import tssa_naive, tssa_plain
+from kattn_cli.kernels.tssa.equations import tssa_naive, tssa_plain
 
 SIZES = [(2, 1, 1, 1), (2, 3, 63, 5), (1, 8, 70, 48), (1, 2, 4097, 3)]
 """``(B, H, N, d)``: the smallest, odd ones, more tokens than a program holds, many spans of them."""
@@ -25,7 +25,7 @@ Tensors = tuple[Tensor, ...]
 
 @pytest.fixture
 def kernels(kernels_of: Callable[[str], Any]) -> Any:
-    return kernels_of("kattn_cli.kernels.gpu.tssa")
+    return kernels_of("kattn_cli.kernels.tssa.triton")
 
 
 def draw(size: tuple[int, ...], device: str, dtype: torch.dtype = torch.float64) -> Tensors:

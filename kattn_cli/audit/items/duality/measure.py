@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.audit.view import View, mean_and_deviation, of_head
-from kattn_cli.kernels.primal import CONVENTIONS, Convention
+from kattn_cli.kernels.primal.equations import CONVENTIONS, Convention
 from kattn_cli.runs.csv_rows import Row
 
 

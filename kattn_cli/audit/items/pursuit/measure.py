@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.audit.view import View, of_head
-from kattn_cli.kernels.pap import CONVENTIONS, NORM_EPSILON, Pursuit, pap_steps, shrink
+from kattn_cli.kernels.pursuit.equations import CONVENTIONS, NORM_EPSILON, Pursuit, pap_steps, shrink
 from kattn_cli.runs.csv_rows import Row
 
 ITERATIONS = 20

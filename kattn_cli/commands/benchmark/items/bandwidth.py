@@ -6,8 +6,8 @@ import torch
 
 from kattn_cli.commands.benchmark.item import DIM, HEADS, Check, Outcome, Place, forward_backward
 from kattn_cli.costs.roofline import causal_tssa_work, tssa_work
-from kattn_cli.kernels.causal_tssa_operator import causal_tssa
-from kattn_cli.kernels.tssa_operator import tssa
+from kattn_cli.kernels.causal_tssa.operator import causal_tssa
+from kattn_cli.kernels.tssa.operator import tssa
 from kattn_cli.runs.csv_rows import Row
 from kattn_cli.tables.statistics import median_interval
 

@@ -23,10 +23,10 @@ from kattn_cli.costs.roofline import (
     tssa_work,
 )
 from kattn_cli.costs.timing import Program
-from kattn_cli.kernels.causal_tssa_operator import causal_tssa
-from kattn_cli.kernels.primal import cosine_scores, ksvd_objective, ksvd_objective_of
-from kattn_cli.kernels.tssa import tssa_naive
-from kattn_cli.kernels.tssa_operator import tssa
+from kattn_cli.kernels.causal_tssa.operator import causal_tssa
+from kattn_cli.kernels.primal.equations import cosine_scores, ksvd_objective, ksvd_objective_of
+from kattn_cli.kernels.tssa.equations import tssa_naive
+from kattn_cli.kernels.tssa.operator import tssa
 from kattn_cli.runs.csv_rows import Row
 from kattn_cli.tables.statistics import median_interval
 

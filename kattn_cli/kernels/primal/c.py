@@ -11,15 +11,15 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.cpu.parts import Part, Strided, call, shares
 from kattn_cli.kernels.precision import exact, exact_dtype, without_autocast
+from kattn_cli.kernels.threads import Part, Strided, call, shares
 
 BLOCK = 2**19
 """Entries of q in a block."""
 
 
 def forward(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.primal_operator.primal_operator`."""
+    """As :func:`kattn_cli.kernels.primal.operator.primal_operator`."""
     samples, heads, tokens, _ = q.shape
     s, real = weight.shape[-1] // 2, exact_dtype(q)
     scores = torch.empty(samples, tokens, heads, 2 * s, dtype=real).transpose(1, 2)
@@ -48,7 +48,7 @@ def backward(
     scores: Tensor,
     norms: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.primal_operator.primal_operator_backward`."""
+    """As :func:`kattn_cli.kernels.primal.operator.primal_operator_backward`."""
     samples, heads, tokens, width = q.shape
     s, real = weight.shape[-1] // 2, exact_dtype(q)
     grad, scores, weights = _tokens_first(grad), _tokens_first(scores), exact(weight)

@@ -1,4 +1,4 @@
-"""The kernels of :mod:`kattn_cli.kernels.gpu.primal`: one side's scores, and their gradient, of one sample and head.
+"""The kernels of :mod:`kattn_cli.kernels.primal.triton`: one side's scores, and their gradient, of one sample and head.
 
 z is q or k, ``(B, H, N, d)`` with any strides but the last; scores are ``(B, N, H, 2s)``, those of a side beside those
 of the other; norms ``(B, H, N)``. A program holds powers of two of features and directions, and masks those too many.

@@ -9,10 +9,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.causal_tssa import CHUNK
-from kattn_cli.kernels.cpu.parts import Part, call, shares
+from kattn_cli.kernels.causal_tssa.equations import CHUNK
 from kattn_cli.kernels.precision import exact
-from kattn_cli.kernels.tssa import SUM_EPSILON
+from kattn_cli.kernels.threads import Part, call, shares
+from kattn_cli.kernels.tssa.equations import SUM_EPSILON
 
 
 def forward(

@@ -13,17 +13,17 @@ import torch
 import triton
 from torch import Tensor
 
-from kattn_cli.kernels.gpu import primal_kernels as kernels
-from kattn_cli.kernels.gpu.sums import as_bytes, multiprocessors, on_device_of
 from kattn_cli.kernels.precision import exact_dtype
-from kattn_cli.kernels.primal_operator import NORM_EPSILON
+from kattn_cli.kernels.primal import triton_kernels as kernels
+from kattn_cli.kernels.primal.operator import NORM_EPSILON
+from kattn_cli.kernels.triton_sums import as_bytes, multiprocessors, on_device_of
 
 PROGRAMS = 4
 """That go backward on each multiprocessor, so that loads of some hide the products of others."""
 
 
 def forward(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.primal_operator.primal_operator`, if it fits (``pays`` there)."""
+    """As :func:`kattn_cli.kernels.primal.operator.primal_operator`, if it fits (``pays`` there)."""
     samples, heads, tokens, _ = q.shape
     columns = weight.shape[-1]
     blocks = triton.cdiv(tokens, _rows(q, weight))
@@ -51,7 +51,7 @@ def backward(
     scores: Tensor,
     norms: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.primal_operator.primal_operator_backward`."""
+    """As :func:`kattn_cli.kernels.primal.operator.primal_operator_backward`."""
     samples, heads, tokens, width = q.shape
     rows = _rows(q, weight)
     blocks = triton.cdiv(tokens, rows)

@@ -14,7 +14,7 @@ from torch.utils.flop_counter import register_flop_formula
 from kattn_cli.kernels.choice import kernel_for, version
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact_dtype
-from kattn_cli.kernels.tssa import tssa_naive, tssa_plain
+from kattn_cli.kernels.tssa.equations import tssa_naive, tssa_plain
 
 Saved = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
@@ -36,10 +36,10 @@ def tssa_operator(w: Tensor, eta: Tensor, mask: Tensor | None, normalize: bool) 
     That is: energies and Π ``(B, N, H)``; 1 / ‖w‖² of features over tokens and D ``(B, H, d)``; Σ Π ``(B, H)``.
     """
     if w.is_cuda:
-        from kattn_cli.kernels.gpu import tssa as gpu
+        from kattn_cli.kernels.tssa import triton as gpu
 
         return gpu.forward(w, eta, mask, normalize)
-    from kattn_cli.kernels.cpu import tssa as cpu
+    from kattn_cli.kernels.tssa import c as cpu
 
     return cpu.forward(w, eta, mask, normalize)
 
@@ -69,10 +69,10 @@ def tssa_backward(
     """Gradients of ``w`` and ``eta`` for that of the output, ``(B, N, H, d)``."""
     saved = (w, eta, mask, energy, membership, inverse_norms, shrinkage, mass, normalize)
     if w.is_cuda:
-        from kattn_cli.kernels.gpu import tssa as gpu
+        from kattn_cli.kernels.tssa import triton as gpu
 
         return gpu.backward(grad.contiguous(), *saved)
-    from kattn_cli.kernels.cpu import tssa as cpu
+    from kattn_cli.kernels.tssa import c as cpu
 
     return cpu.backward(grad, *saved)
 

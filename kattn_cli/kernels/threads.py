@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.cpu import build
+from kattn_cli.kernels import compile_c as build
 
 Part = tuple[int, ...]
 

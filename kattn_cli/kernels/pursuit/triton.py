@@ -12,8 +12,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kattn_cli.kernels.gpu.sums import on_device_of
 from kattn_cli.kernels.precision import exact
+from kattn_cli.kernels.triton_sums import on_device_of
 
 ENTRIES = 2048
 """That a program holds of one tensor."""
@@ -22,7 +22,7 @@ ENTRIES = 2048
 def forward(
     k: Tensor, low_rank: Tensor | None, carried: Tensor | None, tau: Tensor, sign: int, carry: bool, signs: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.pursuit_operator.pursuit_step`, ``(B, H, N, d)`` throughout."""
+    """As :func:`kattn_cli.kernels.pursuit.operator.pursuit_step`, ``(B, H, N, d)`` throughout."""
     samples, heads, tokens, width = k.shape
     k = k if k.stride(3) == 1 else k.contiguous()
     first = low_rank is None or carried is None
@@ -50,7 +50,7 @@ def forward(
 def backward(
     grad_z: Tensor, grad_following: Tensor | None, signs: Tensor, tau: Tensor, sign: int, first: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.pursuit_operator.pursuit_step_backward`."""
+    """As :func:`kattn_cli.kernels.pursuit.operator.pursuit_step_backward`."""
     samples, heads, tokens, width = grad_z.shape
     by_z = _tokens_first(grad_z)
     by_k = torch.empty_like(by_z)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact, full_precision
-from kattn_cli.kernels.tssa import NORM_EPSILON, SUM_EPSILON
+from kattn_cli.kernels.tssa.equations import NORM_EPSILON, SUM_EPSILON
 
 Convention = Literal["paper", "reference"]
 CHUNK = 64

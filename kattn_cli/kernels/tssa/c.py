@@ -8,9 +8,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from kattn_cli.kernels.cpu.parts import Part, call, shares
 from kattn_cli.kernels.precision import exact, exact_dtype
-from kattn_cli.kernels.tssa import NORM_EPSILON, SUM_EPSILON
+from kattn_cli.kernels.threads import Part, call, shares
+from kattn_cli.kernels.tssa.equations import NORM_EPSILON, SUM_EPSILON
 
 
 def forward(

@@ -35,10 +35,10 @@ def primal_operator(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -
     tokens the energies, Σ of squares, are over, or None for all. Norms below 1e-12 are taken as that.
     """
     if q.is_cuda:
-        from kattn_cli.kernels.gpu import primal as gpu
+        from kattn_cli.kernels.primal import triton as gpu
 
         return gpu.forward(q, k, weight, mask)
-    from kattn_cli.kernels.cpu import primal as cpu
+    from kattn_cli.kernels.primal import c as cpu
 
     return cpu.forward(q, k, weight, mask)
 
@@ -56,10 +56,10 @@ def primal_operator_backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of queries, keys and weights."""
     if q.is_cuda:
-        from kattn_cli.kernels.gpu import primal as gpu
+        from kattn_cli.kernels.primal import triton as gpu
 
         return gpu.backward(grad, grad_energy, q, k, weight, mask, scores, norms)
-    from kattn_cli.kernels.cpu import primal as cpu
+    from kattn_cli.kernels.primal import c as cpu
 
     return cpu.backward(grad, grad_energy, q, k, weight, mask, scores, norms)
 

@@ -23,10 +23,10 @@ import torch
 import triton
 from torch import Tensor
 
-from kattn_cli.kernels.gpu import tssa_kernels as kernels
-from kattn_cli.kernels.gpu.sums import Tile, as_bytes, multiprocessors, on_device_of, squares, tile
 from kattn_cli.kernels.precision import exact_dtype
-from kattn_cli.kernels.tssa import NORM_EPSILON, SUM_EPSILON
+from kattn_cli.kernels.triton_sums import Tile, as_bytes, multiprocessors, on_device_of, squares, tile
+from kattn_cli.kernels.tssa import triton_kernels as kernels
+from kattn_cli.kernels.tssa.equations import NORM_EPSILON, SUM_EPSILON
 
 FEW_PARTS = 64
 """Partial sums that every program adds up by itself; more of them are added up once, before."""

@@ -15,7 +15,7 @@ from torch import Tensor
 from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import token_counts, total, without_padding
 from kattn_cli.kernels.precision import exact, exact_dtype, full_precision, without_autocast
-from kattn_cli.kernels.primal_operator import pays, primal_operator
+from kattn_cli.kernels.primal.operator import pays, primal_operator
 
 Convention = Literal["paper", "reference"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)

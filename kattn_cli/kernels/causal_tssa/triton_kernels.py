@@ -1,6 +1,6 @@
-"""The passes of causal TSSA and of its gradient over ``w``; what they are for is in ``causal_tssa.py``.
+"""The passes of causal TSSA and of its gradient over ``w``; what they are for is in ``triton.py``.
 
-Arguments are pointers to contiguous tensors, of their sizes in ``causal_tssa.py``, then numbers of all tokens and of
+Arguments are pointers to contiguous tensors, of their sizes in ``triton.py``, then numbers of all tokens and of
 chunks a sample. H heads of D features, in powers of two HEADS and WIDTH. A program takes a chunk: of all heads, TOKENS
 at a time, where Π couples them, otherwise of one.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from kattn_cli.kernels.gpu.sums import are_tokens, entries_of_heads, softmax_over_heads, square_of
+from kattn_cli.kernels.triton_sums import are_tokens, entries_of_heads, softmax_over_heads, square_of
 
 
 @triton.jit

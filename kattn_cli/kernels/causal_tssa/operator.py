@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import register_flop_formula
 
-from kattn_cli.kernels.causal_tssa import CHUNK, Convention, bias_repeats, causal_tssa_plain
+from kattn_cli.kernels.causal_tssa.equations import CHUNK, Convention, bias_repeats, causal_tssa_plain
 from kattn_cli.kernels.choice import kernel_for
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact_dtype
@@ -45,10 +45,10 @@ def causal_tssa_operator(
     ``bias``: ``(B or 1, H, N)``.
     """
     if w.is_cuda:
-        from kattn_cli.kernels.gpu import causal_tssa as gpu
+        from kattn_cli.kernels.causal_tssa import triton as gpu
 
         return gpu.forward(w, eta, bias, mask, normalize, repeats)
-    from kattn_cli.kernels.cpu import causal_tssa as cpu
+    from kattn_cli.kernels.causal_tssa import c as cpu
 
     return cpu.forward(w, eta, bias, mask, normalize, repeats)
 
@@ -81,10 +81,10 @@ def causal_tssa_backward(
     inputs = (w, eta, bias, mask, normalize, repeats)
     saved = (energy, membership, mass, energy_states, moment_states)
     if w.is_cuda:
-        from kattn_cli.kernels.gpu import causal_tssa as gpu
+        from kattn_cli.kernels.causal_tssa import triton as gpu
 
         return gpu.backward(grad.contiguous(), *inputs, *saved)
-    from kattn_cli.kernels.cpu import causal_tssa as cpu
+    from kattn_cli.kernels.causal_tssa import c as cpu
 
     return cpu.backward(grad, *inputs, *saved)
 

@@ -1,7 +1,8 @@
-"""The passes of TSSA and of its gradient over ``w``; what they are for and what they move is in ``tssa.py``.
+"""The passes of TSSA and of its gradient over ``w``; what they are for and what they move is in ``triton.py``.
 
-Arguments are pointers to contiguous tensors, of their sizes in ``tssa.py``, then numbers of tokens: all, of a program;
-of programs a sample; of parts a sample that a sum comes in. H heads of D features, in powers of two HEADS and WIDTH.
+Arguments are pointers to contiguous tensors, of their sizes in ``triton.py``, then numbers of tokens: all, of a
+program; of programs a sample; of parts a sample that a sum comes in. H heads of D features, in powers of two HEADS and
+WIDTH.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from kattn_cli.kernels.gpu.sums import are_tokens, entries_of_heads, softmax_over_heads, square_of
+from kattn_cli.kernels.triton_sums import are_tokens, entries_of_heads, softmax_over_heads, square_of
 
 
 @triton.jit

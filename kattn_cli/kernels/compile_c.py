@@ -1,4 +1,4 @@
-"""Compile the C sources beside this file for this machine, once, and load them.
+"""Compile ``kernels.c``, and the operators' headers that it includes, for this machine, once, and load them.
 
 The library is kept in the user's cache folder, named after everything it depends on. Where there is no compiler, or
 it fails, :func:`available` is False, and operators compute with torch's operations.
@@ -63,7 +63,7 @@ def _library() -> ctypes.CDLL | None:
 def _compiled(compiler: str, threads: tuple[str, ...] = THREADS) -> Path:
     command = [*compiler.split(), *FLAGS, *REASSOCIATE, *threads]
     version = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, check=True).stdout
-    texts = [path.read_text(encoding="utf-8") for path in sorted(SOURCES.glob("*.[ch]"))]
+    texts = [path.read_text(encoding="utf-8") for path in sorted(SOURCES.rglob("*.[ch]"))]
     name = hashlib.sha256("\0".join([*texts, *command, version, _processor()]).encode()).hexdigest()[:16]
     path = _cache() / f"kernels-{name}.so"
     if not path.exists():

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define BLOCK 256 /* tokens whose sum may be kept in REAL before it joins a double */
-#define CHUNK 64  /* tokens between two saved states of a running sum; as in causal_tssa.py */
+#define CHUNK 64  /* tokens between two saved states of a running sum; as in causal_tssa/equations.py */
 #define NORM_EPSILON 1e-12
 
 typedef struct {
@@ -41,9 +41,9 @@ static void *scratch(size_t bytes) {
 #define EXP expf
 #define SQRT sqrtf
 #define NAME(function) function##_float
-#include "causal_tssa.h"
-#include "primal.h"
-#include "tssa.h"
+#include "causal_tssa/causal_tssa.h"
+#include "primal/primal.h"
+#include "tssa/tssa.h"
 #undef REAL
 #undef EXP
 #undef SQRT
@@ -53,6 +53,6 @@ static void *scratch(size_t bytes) {
 #define EXP exp
 #define SQRT sqrt
 #define NAME(function) function##_double
-#include "causal_tssa.h"
-#include "primal.h"
-#include "tssa.h"
+#include "causal_tssa/causal_tssa.h"
+#include "primal/primal.h"
+#include "tssa/tssa.h"

@@ -1,7 +1,7 @@
 """Causal TSSA and its gradient in Triton, in chunks of 64 tokens that run at the same time.
 
 B: batch, N: tokens, H: heads, d: head width, C = H·d. Each running sum is taken in three steps: the sum of every
-chunk, the sums of the chunks before each (:func:`~kattn_cli.kernels.gpu.sums.sums_before`), and the sums within a
+chunk, the sums of the chunks before each (:func:`~kattn_cli.kernels.triton_sums.sums_before`), and the sums within a
 chunk where they are used. Nothing of the size of ``w`` is kept. Five launches forward; six backward, and a few of
 torch's for the gradients of η and the bias.
 
@@ -25,11 +25,11 @@ import torch
 import triton
 from torch import Tensor
 
-from kattn_cli.kernels.causal_tssa import CHUNK
-from kattn_cli.kernels.gpu import causal_tssa_kernels as kernels
-from kattn_cli.kernels.gpu.sums import as_bytes, on_device_of, squares, sums_before, tile
+from kattn_cli.kernels.causal_tssa import triton_kernels as kernels
+from kattn_cli.kernels.causal_tssa.equations import CHUNK
 from kattn_cli.kernels.precision import exact_dtype
-from kattn_cli.kernels.tssa import NORM_EPSILON, SUM_EPSILON
+from kattn_cli.kernels.triton_sums import as_bytes, on_device_of, squares, sums_before, tile
+from kattn_cli.kernels.tssa.equations import NORM_EPSILON, SUM_EPSILON
 
 
 def forward(

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from kattn_cli.kernels.choice import operator_for, version
 from kattn_cli.kernels.masks import token_counts, total, without_padding
-from kattn_cli.kernels.pursuit_operator import pursuit_step
+from kattn_cli.kernels.pursuit.operator import pursuit_step
 from kattn_cli.kernels.softmax import softmax_attention, softmax_attention_naive
 
 Convention = Literal["paper", "reference", "textbook"]

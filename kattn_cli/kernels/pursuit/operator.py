@@ -34,7 +34,7 @@ def pursuit_step(
     All are kept as ``(B, N, H, d)`` in memory, as torch's attention keeps its own.
     """
     if k.device.type == "cuda":
-        from kattn_cli.kernels.gpu import pursuit
+        from kattn_cli.kernels.pursuit import triton as pursuit
 
         return pursuit.forward(k, low_rank, carried, tau, sign, carry, signs)
     z, following, found = _outputs(k, carry, signs)
@@ -64,7 +64,7 @@ def pursuit_step_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Gradients of the keys, ``low_rank``, ``carried``, which are empty in the ``first`` step, and τ."""
     if grad_z.device.type == "cuda":
-        from kattn_cli.kernels.gpu import pursuit
+        from kattn_cli.kernels.pursuit import triton as pursuit
 
         return pursuit.backward(grad_z, grad_following, signs, tau, sign, first)
     grad_k, grad_low_rank, grad_carried = _empty(grad_z), _empty(grad_z, not first), _empty(grad_z, not first)

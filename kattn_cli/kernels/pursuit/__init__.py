@@ -1,0 +1,1 @@
+"""Principal Attention Pursuit (RPC-Attention, Algorithm 1): equations, operator, and kernels in Triton."""
