@@ -84,9 +84,9 @@ def find_recipes(reference: str) -> list[Source]:
     found = [Source(path, shipped.name) for path in shipped.parent.glob("*.yaml") if shipped.name in _variants(path)]
     if found:
         return found
-    file = Path(reference).parent
-    if file.is_file() and file.suffix in YAML:
-        raise RecipeError(no_such_variant(str(file), read_file(file), Path(reference).name))
+    for file in (Path(reference).parent, Path(f"{Path(reference).parent}.yaml")):
+        if file.is_file() and file.suffix in YAML:
+            raise RecipeError(no_such_variant(str(file), read_file(file), Path(reference).name))
     names = shipped_recipes()
     hint = (
         did_you_mean(reference.removesuffix(".yaml"), names) or "; kattn list recipes shows those that come with kattn"
