@@ -6,15 +6,17 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial, update_wrapper
+from itertools import takewhile
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from kattn_cli.errors import KattnError
+from kattn_cli.errors import KattnError, Stopped
 from kattn_cli.executors.executor import TICK, Outcome, Request, Work, attempt
-from kattn_cli.training.interrupt import Interruption
+from kattn_cli.training.interrupt import Interruption, catch_interruption
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 
@@ -77,6 +79,55 @@ class LocalExecutor:
         process.start()
         theirs.close()
         return Worker(number, process, ours)
+
+
+def in_parallel(work: Callable[..., Any], tasks: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[Any]:
+    """Yield ``work(*task)`` of each task, done in ``jobs`` processes that share the cores, as the results come.
+
+    After a first failure nothing more is begun, and it is raised when what was at work is done. Ctrl-C and SIGTERM are
+    passed on: each process finishes its step and keeps its state.
+
+    Raises:
+        Stopped: after Ctrl-C, with what each process kept.
+    """
+    failures: list[Outcome] = []
+    kept: list[str] = []
+    begun = 0
+    alone = update_wrapper(partial(_with_threads, work, threads_each(jobs)), work)
+    with catch_interruption() as interruption:
+        wanted = takewhile(lambda _: not failures, tasks)
+        for event in LocalExecutor(Request(jobs=jobs)).run(alone, wanted, interruption):
+            if event is None:
+                continue
+            begun += 1
+            _, outcome = event
+            if isinstance(outcome.error, Stopped):
+                interruption.signal = interruption.signal or signal.SIGINT
+                kept.append(str(outcome.error))
+            elif outcome.reason:
+                failures.append(outcome)
+            else:
+                yield outcome.value
+    if failures:
+        raise failures[0].error or RuntimeError(f"in another process:\n{failures[0].traceback}")
+    if interruption.signal is not None:
+        if waiting := len(tasks) - begun:
+            kept.append(f"{waiting} runs were not begun; the same command with --resume begins them.")
+        raise Stopped("\n".join(kept), 128 + interruption.signal)
+
+
+def threads_each(jobs: int) -> int:
+    """Return the threads of each of so many processes that share the cores."""
+    import torch
+
+    return max(1, torch.get_num_threads() // jobs)
+
+
+def _with_threads(work: Callable[..., Any], threads: int, task: tuple[Any, ...]) -> Any:
+    import torch
+
+    torch.set_num_threads(threads)
+    return work(*task)
 
 
 def deal_gpus(jobs: int, gpus: int) -> list[str]:

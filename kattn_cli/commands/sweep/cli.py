@@ -77,7 +77,7 @@ def sweep(
     from kattn_cli.console import console
     from kattn_cli.device import resolve_device
     from kattn_cli.executors import EXECUTORS, Request
-    from kattn_cli.executors.parallel import threads_each
+    from kattn_cli.executors.local import threads_each
 
     console.quiet = quiet
     records = plan(references, overrides, over or [], seed or [], results)

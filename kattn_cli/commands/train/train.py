@@ -9,7 +9,7 @@ import torch
 
 from kattn_cli.console import console, progress_bar
 from kattn_cli.errors import KattnError
-from kattn_cli.executors.parallel import in_parallel
+from kattn_cli.executors.local import in_parallel
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.resume import find_unfinished
 from kattn_cli.experiment.training_run import Job, train_one

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kattn_cli.errors import RunError, Stopped
-from kattn_cli.executors.parallel import in_parallel
+from kattn_cli.executors.local import in_parallel
 from kattn_cli.training.interrupt import catch_interruption
 
 
