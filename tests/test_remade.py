@@ -17,7 +17,8 @@ import pandas as pd
 import pytest
 
 from kattn_cli.runs.csv_rows import whole_rows
-from kattn_cli.runs.run import Run, all_runs
+from kattn_cli.runs.find import all_runs
+from kattn_cli.runs.run import Run
 
 pytestmark = pytest.mark.reference
 

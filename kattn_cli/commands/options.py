@@ -150,7 +150,7 @@ def silence_profiler() -> None:
 def chosen_runs(results: Path, references: list[str] | None, quiet: bool) -> list[Run]:
     """The runs that ``references`` mean, by default the newest, which is then named."""
     from kattn_cli.console import console
-    from kattn_cli.runs.run import find_runs
+    from kattn_cli.runs.find import find_runs
 
     console.quiet = quiet
     chosen = find_runs(results, references or [])

@@ -12,7 +12,8 @@ from typing import Any
 from kattn_cli.errors import KattnError, RunError
 from kattn_cli.experiment import recipes
 from kattn_cli.recipe.schema import Recipe, flat
-from kattn_cli.runs.run import CHANGES_NOTHING, MANIFEST, RECIPE, Run, all_runs
+from kattn_cli.runs.find import all_runs
+from kattn_cli.runs.run import CHANGES_NOTHING, MANIFEST, RECIPE, Run
 
 HARMLESS = (*(key for key in CHANGES_NOTHING if "." in key), "train.on_nonfinite")
 """Keys that may change between two halves of a training; ``train.epochs`` may grow."""

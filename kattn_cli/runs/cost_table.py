@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from kattn_cli.console import console
 from kattn_cli.errors import RunError
 from kattn_cli.runs.csv_rows import append_rows, new_csv, read_rows, replace_rows, write_manifest_of
+from kattn_cli.runs.process import NO_PROCESS, may_be_alive, this_process
 from kattn_cli.runs.provenance import now
-from kattn_cli.runs.whole_file import is_alive, start_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,14 +102,13 @@ class CostTable:
         self._rows[self._key(row)] = {column: _text(value) for column, value in row.items()}
 
     def __enter__(self) -> CostTable:
-        process = {"pid": os.getpid(), "pid_start": start_of(os.getpid()), "host": socket.gethostname()}
-        self._write(status="running", end=None, **process)
+        self._write(status="running", end=None, **this_process())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        over: Manifest = {"end": now(), "pid": None, "pid_start": None, "host": None}
+        over: Manifest = {"end": now(), **NO_PROCESS}
         if kind is None:
             self._write(status="complete", **over)
             return
@@ -140,7 +137,7 @@ def _unfinished(folder: Path, stem: str, settings: Manifest, record: Mapping[str
     """The newest table of these settings that is neither complete nor being filled."""
     found = sorted(_manifests(folder, stem, settings), key=lambda one: (str(one[1].get("start")), str(one[0])))
     for path, manifest in reversed(found):
-        if manifest["status"] == "complete" or _is_running(manifest):
+        if manifest["status"] == "complete" or (manifest["status"] == "running" and may_be_alive(manifest)):
             continue
         elsewhere = [place for place in PLACES if manifest.get(place) != record.get(place)]
         if not elsewhere:
@@ -160,12 +157,6 @@ def _manifests(folder: Path, stem: str, settings: Manifest) -> Iterator[tuple[Pa
             manifest = json.loads(path.read_text(encoding="utf-8"))
             if isinstance(manifest, dict) and "status" in manifest and manifest.get("settings") == settings:
                 yield path.with_suffix(".csv"), manifest
-
-
-def _is_running(manifest: Manifest) -> bool:
-    process, here = manifest.get("pid"), manifest.get("host") == socket.gethostname()
-    alive = isinstance(process, int) and (not here or is_alive(process, manifest.get("pid_start")))
-    return manifest["status"] == "running" and alive
 
 
 def _changes(manifest: Manifest, record: Mapping[str, Any]) -> str:

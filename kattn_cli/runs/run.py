@@ -6,9 +6,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,10 +14,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from kattn_cli.errors import RunError, did_you_mean
+from kattn_cli.errors import RunError
 from kattn_cli.runs.lock import holding
+from kattn_cli.runs.process import NO_PROCESS, is_here, may_be_alive, this_process
 from kattn_cli.runs.provenance import now
-from kattn_cli.runs.whole_file import is_alive, start_of, write_text
+from kattn_cli.runs.whole_file import write_text
 
 MANIFEST = "manifest.json"
 RECIPE = "recipe.yaml"
@@ -108,10 +107,8 @@ class Run:
             manifest = self.manifest
         except RunError:
             return "unreadable"
-        status, process = str(manifest["status"]), manifest.get("pid")
-        here = manifest.get("host") == socket.gethostname()
-        gone = not isinstance(process, int) or not is_alive(process, manifest.get("pid_start"))
-        return "died" if status == "running" and here and gone else status
+        status = str(manifest["status"])
+        return "died" if status == "running" and is_here(manifest) and not may_be_alive(manifest) else status
 
     @contextmanager
     def hold(self) -> Iterator[None]:
@@ -134,12 +131,11 @@ class Run:
 
     def begin(self, **changes: Any) -> None:
         """Mark the run as running in this process."""
-        process = {"pid": os.getpid(), "pid_start": start_of(os.getpid()), "host": socket.gethostname()}
-        self.update(status="running", **process, end=None, **changes)
+        self.update(status="running", **this_process(), end=None, **changes)
 
     def end(self, status: str, **changes: Any) -> None:
         """Mark the run as over."""
-        self.update(status=status, end=now(), pid=None, pid_start=None, host=None, **changes)
+        self.update(status=status, end=now(), **NO_PROCESS, **changes)
 
     def try_end(self, status: str, **changes: Any) -> bool:
         """As :meth:`end`, for while an error is on its way that a full disk must not hide; returns whether it did.
@@ -207,77 +203,3 @@ def create_run(results: Path, name: str, seed: int, recipe_yaml: str, manifest: 
         shutil.rmtree(folder, ignore_errors=True)
         raise
     return Run(folder)
-
-
-def all_runs(results: Path, *, unreadable: bool = False) -> list[Run]:
-    """Every run below ``results``, oldest first; ``unreadable``: with those whose manifest cannot be read, before all.
-
-    One broken manifest is no reason not to see the other runs.
-    """
-    starts: dict[Run, str] = {}
-    for path in sorted(results.rglob(MANIFEST)):
-        run = Run(path.parent)
-        try:
-            starts[run] = str(run.manifest.get("start"))
-        except RunError:
-            if unreadable:
-                starts[run] = ""
-    return sorted(starts, key=lambda run: (starts[run], str(run.folder)))
-
-
-def own_runs(results: Path) -> list[Run]:
-    """Every run below ``results`` but outside ``results/reference``, oldest first.
-
-    Raises:
-        RunError: if there is none, with the command that makes one.
-    """
-    own = [run for run in all_runs(results) if "reference" not in run.folder.relative_to(results).parts[:1]]
-    if not own:
-        raise RunError(f"No run under {results}/ yet. Make one with: kattn train quickstart/softmax")
-    return own
-
-
-def find_runs(results: Path, references: Sequence[str]) -> list[Run]:
-    """The runs that ``references`` mean: a run's folder, or a folder (or name) with runs below it.
-
-    Of several runs below it with one label and seed, the newest finished one is meant. Without references,
-    the newest run outside ``results/reference``.
-
-    Raises:
-        RunError: if there is none, with the command that makes one or the nearest name.
-    """
-    if not references:
-        return own_runs(results)[-1:]
-    found: dict[Path, Run] = {}
-    for reference in references:
-        for run in _runs_of(results, reference):
-            found[run.folder.resolve()] = run
-    return list(found.values())
-
-
-def _runs_of(results: Path, reference: str) -> list[Run]:
-    for folder in (Path(reference), results / reference):
-        if (folder / MANIFEST).is_file():
-            return [Run(folder)]
-        if folder.is_dir() and (runs := all_runs(folder)):
-            return _newest_of_each(runs)
-    runs = all_runs(results)
-    known = {run.name for run in runs} | {run.folder.relative_to(results).as_posix() for run in runs}
-    if not known:
-        raise RunError(
-            f"{reference}: no such run, and none under {results}/ yet. Make one with: kattn train {reference}"
-        )
-    hint = did_you_mean(reference, known) or f"; there are: {', '.join(sorted(known)[:8])}"
-    raise RunError(f"{reference}: no such run under {results}/{hint}")
-
-
-def _newest_of_each(runs: Sequence[Run]) -> list[Run]:
-    """Of ``runs``, oldest first, the last finished one (or else the last) of each label and seed."""
-    finished_last = sorted(runs, key=lambda run: run.status == "finished")
-    chosen = {(run.label, run.seed): run for run in finished_last}
-    return [run for run in runs if run in chosen.values()]
-
-
-def figures_folder(results: Path, runs: Sequence[Run]) -> Path:
-    """A single run's own folder for figures, or that of several."""
-    return runs[0].folder / "figures" if len(runs) == 1 else results / "figures"

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kattn_cli.errors import KattnError, RunError
+from kattn_cli.runs.process import is_alive
 
 STALE_SECONDS = 3600.0
 """After which what another host was writing counts as given up; on this host its process is asked for."""
@@ -99,25 +100,3 @@ def _remove_stale(path: Path) -> None:
         with suppress(OSError):
             if own or time.time() - left.stat().st_mtime > STALE_SECONDS:
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
-
-
-def is_alive(process: int, start: str | None = None) -> bool:
-    """Whether this host has a process of that number, begun at ``start`` (:func:`start_of`) where that is known.
-
-    After a restart, of a container above all, another process may have the number.
-    """
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return start is None or start_of(process) in (start, None)
-
-
-def start_of(process: int) -> str | None:
-    """When a process began, in clock ticks since the machine did; None where the system does not tell."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return None

@@ -13,7 +13,7 @@ from command_line import kattn
 
 import kattn_cli.commands.attack.cli
 from kattn_cli.attacks import ATTACKS, Attack
-from kattn_cli.runs.run import find_runs
+from kattn_cli.runs.find import find_runs
 from kattn_cli.tables.frames import attack_frame
 
 

@@ -58,7 +58,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def audited(results: Path) -> Path:
     from kattn_cli.commands.audit.measure import AuditSettings, audit_runs
-    from kattn_cli.runs.run import find_runs
+    from kattn_cli.runs.find import find_runs
 
     audit_runs(find_runs(results, ["x"]), AuditSettings(inputs=6, seed=0, permutations=19, checkpoint="last"), CPU)
     return results

@@ -13,7 +13,7 @@ from kattn_cli.commands.reproduce import reproduce as module
 from kattn_cli.commands.reproduce.reproduce import Settings, commands, reproduce
 from kattn_cli.errors import KattnError
 from kattn_cli.papers.plan import Measurement, Plan, Size, plans
-from kattn_cli.runs.run import all_runs
+from kattn_cli.runs.find import all_runs
 
 
 def settings(results: Path, *overrides: str, seeds: tuple[int, ...] = ()) -> Settings:

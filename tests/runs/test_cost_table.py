@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from kattn_cli.runs.cost_table import CostTable, going_on
-from kattn_cli.runs.whole_file import start_of
+from kattn_cli.runs.process import start_of
 
 HERE: dict[str, Any] = {
     "command": "kattn x", "commit": "a", "versions": {"torch": "2"}, "machine": {"cores": 2}, "device": "cpu",

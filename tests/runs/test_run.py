@@ -18,7 +18,8 @@ import pytest
 
 from kattn_cli.errors import RunError
 from kattn_cli.runs.csv_rows import append_rows, read_rows, replace_rows, whole_rows, write_rows
-from kattn_cli.runs.run import Run, all_runs, create_run, find_runs
+from kattn_cli.runs.find import all_runs, find_runs
+from kattn_cli.runs.run import Run, create_run
 from kattn_cli.runs.whole_file import write_text
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from kattn_cli.errors import RunError
-from kattn_cli.runs.whole_file import STALE_SECONDS, faults_as, is_alive, replacing, start_of
+from kattn_cli.runs.process import is_alive, start_of
+from kattn_cli.runs.whole_file import STALE_SECONDS, faults_as, replacing
 
 CALLS = ("mkdir", "write", "fsync", "link", "replace", "rmdir", "unlink")
 

@@ -25,7 +25,8 @@ from kattn_cli.commands.options import (
     start,
 )
 from kattn_cli.errors import KattnError, stoppable
-from kattn_cli.runs.run import Run, figures_folder
+from kattn_cli.runs.find import figures_folder
+from kattn_cli.runs.run import Run
 
 if TYPE_CHECKING:
     import torch

@@ -23,7 +23,7 @@ from kattn_cli.commands.options import (
     start,
 )
 from kattn_cli.errors import KattnError, stoppable
-from kattn_cli.runs.run import figures_folder
+from kattn_cli.runs.find import figures_folder
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,8 @@ from kattn_cli.experiment.run import which_weights
 from kattn_cli.models import LanguageModel, build_language_model
 from kattn_cli.models.generation import decodes, generate, reread
 from kattn_cli.recipe.model import Decoder
-from kattn_cli.runs.run import RECIPE, Run, find_runs
+from kattn_cli.runs.find import find_runs
+from kattn_cli.runs.run import RECIPE, Run
 from kattn_cli.training.checkpoint import load_weights, weights_path
 from kattn_cli.training.opened import identity
 

@@ -77,7 +77,7 @@ def _recipes(results: Path) -> Rows:
 
 
 def _runs(results: Path) -> Rows:
-    from kattn_cli.runs.run import all_runs
+    from kattn_cli.runs.find import all_runs
     from kattn_cli.tables.measures import best_epoch
 
     for run in all_runs(results, unreadable=True):

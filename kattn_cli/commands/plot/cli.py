@@ -16,7 +16,7 @@ from kattn_cli.commands.options import (
     chosen_runs,
     paper_option,
 )
-from kattn_cli.runs.run import figures_folder
+from kattn_cli.runs.find import figures_folder
 
 EXAMPLE = "Example:  kattn plot quickstart results/complexity/cpu.csv --style slides --format svg"
 

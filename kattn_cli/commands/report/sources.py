@@ -12,7 +12,8 @@ import pandas as pd
 from kattn_cli.errors import RunError
 from kattn_cli.report.groups import FinishedRun
 from kattn_cli.runs.cost_table import Kind, read_cost_table
-from kattn_cli.runs.run import MANIFEST, Run, all_runs, find_runs, own_runs
+from kattn_cli.runs.find import all_runs, find_runs, own_runs
+from kattn_cli.runs.run import MANIFEST, Run
 
 PAGE = "report.md"
 """What tells a report's own folder, which is never read."""

@@ -18,7 +18,7 @@ from kattn_cli.commands.options import (
     start,
 )
 from kattn_cli.errors import stoppable
-from kattn_cli.runs.run import figures_folder
+from kattn_cli.runs.find import figures_folder
 
 EXAMPLE = "Example:  kattn spectrum quickstart/softmax quickstart/primal_plus"
 

@@ -14,8 +14,8 @@ from kattn_cli.experiment.resume import find_same
 from kattn_cli.experiment.training_run import Job, train_one
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.recipe.sweep import Point
+from kattn_cli.runs.find import all_runs
 from kattn_cli.runs.lock import holding
-from kattn_cli.runs.run import all_runs
 
 OWN_FILES = ".sweep"
 """Locks and logs, in the folder of the recipe's runs."""

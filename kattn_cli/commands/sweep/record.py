@@ -13,7 +13,8 @@ from kattn_cli.errors import RunError
 from kattn_cli.experiment.resume import find_same
 from kattn_cli.recipe.sweep import Point, spelled
 from kattn_cli.runs.csv_rows import read_rows, write_rows
-from kattn_cli.runs.run import RECIPE, Run, all_runs
+from kattn_cli.runs.find import all_runs
+from kattn_cli.runs.run import RECIPE, Run
 from kattn_cli.tables.measures import Measure, chosen_on, last_epoch
 from kattn_cli.tasks import task_of
 

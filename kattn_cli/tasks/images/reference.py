@@ -13,7 +13,8 @@ from kattn_cli.data.reading.class_folders import class_names
 from kattn_cli.errors import RunError
 from kattn_cli.recipe.data import ImageSection
 from kattn_cli.recipe.schema import Recipe
-from kattn_cli.runs.run import Run, find_runs
+from kattn_cli.runs.find import find_runs
+from kattn_cli.runs.run import Run
 from kattn_cli.tasks.task import Asked, Opener
 from kattn_cli.training.opened import as_image_data, identity
 

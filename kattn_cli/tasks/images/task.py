@@ -20,7 +20,8 @@ from kattn_cli.recipe.model import KINDS, PRESETS, TimmModel, Tost, Vit
 from kattn_cli.recipe.schema import Attention, Recipe, layer_faults
 from kattn_cli.recipe.strict_yaml import Fault
 from kattn_cli.recipe.train import Train
-from kattn_cli.runs.run import Run, figures_folder
+from kattn_cli.runs.find import figures_folder
+from kattn_cli.runs.run import Run
 from kattn_cli.tables.measures import TOP1
 from kattn_cli.tasks.images.corruptions import Corruptions
 from kattn_cli.tasks.images.objective import ImageClassification

@@ -16,7 +16,8 @@ from kattn_cli.recipe.data import SequenceSection
 from kattn_cli.recipe.model import Decoder, Encoder
 from kattn_cli.recipe.schema import Attention, Recipe
 from kattn_cli.recipe.strict_yaml import Fault
-from kattn_cli.runs.run import Run, figures_folder
+from kattn_cli.runs.find import figures_folder
+from kattn_cli.runs.run import Run
 from kattn_cli.tables.measures import TOP1
 from kattn_cli.tasks.images.objective import Classification
 from kattn_cli.tasks.images.report import evaluate_and_report
