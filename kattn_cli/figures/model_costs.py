@@ -1,8 +1,7 @@
-"""Whole models: costs as multiples of the first one's, and their figure."""
+"""The figure of whole models' costs."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import pandas as pd
@@ -13,35 +12,7 @@ from kattn_cli.errors import RunError
 from kattn_cli.figures.lines import FILLED, HOLLOW
 from kattn_cli.figures.style import Palette, grid, legend_above, log_if_wide, save
 
-GROUP = ["pass", "dtype", "batch"]
 QUANTITIES = {"milliseconds_per_sample": "time (ms a sample)", "memory_mib": "memory (MiB)"}
-
-
-def ratios(costs: pd.DataFrame) -> pd.DataFrame:
-    """The rows with their costs as multiples of those of the first model, in its first version, in the same setting.
-
-    The setting is pass, precision and batch, and for models measured at several lengths the length. ``memory_mib`` is
-    held and peak memory together, as the papers' tables have it.
-    """
-    table = costs.assign(memory_mib=costs["held_mib"] + costs["peak_mib"])
-    rows = []
-    for _, row in table.iterrows():
-        base = baseline(table, row)
-        found = {"time_ratio": math.nan, "memory_ratio": math.nan}
-        if base is not None:
-            found["time_ratio"] = row["milliseconds_per_sample"] / base["milliseconds_per_sample"]
-            found["memory_ratio"] = row["memory_mib"] / base["memory_mib"]
-        rows.append({**row, **found})
-    return pd.DataFrame(rows)
-
-
-def baseline(table: pd.DataFrame, row: pd.Series) -> pd.Series | None:
-    """The row that :func:`ratios` divides a row by; none where the first model was not measured in its setting."""
-    same = table[(table[GROUP] == row[GROUP]).all(axis=1) & (table["model"] == table["model"].iloc[0])]
-    same = same[same["version"] == table["version"].iloc[0]]
-    if len(same) > 1:
-        same = same[same["n"] == row["n"]]
-    return same.iloc[0] if len(same) and same["status"].iloc[0] == "ok" else None
 
 
 def draw_model_costs(costs: pd.DataFrame, folder: Path, name: str) -> Path:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kattn_cli.figures.model_costs import baseline, ratios
 from kattn_cli.papers import PAPERS
 from kattn_cli.papers.paper import Paper
+from kattn_cli.tables.costs import model_baseline, model_ratios
 
 QUANTITIES = ("time", "memory", "flops")
 """The quantities of which the papers print something."""
@@ -57,14 +57,14 @@ def published_cost(model: str, what: str, n: int, quantity: str) -> Cost | None:
 
 
 def beside_the_papers(costs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of :func:`~kattn_cli.figures.model_costs.ratios` with what the papers print of the same model and pass.
+    """The rows of :func:`~kattn_cli.tables.costs.model_ratios` with what the papers print of the same model and pass.
 
     That is ``published_time``, ``published_memory`` and ``published_flops``, each with ``…_unit``, and with
     ``…_ratio``: the multiple of the same paper's number of the model that ours is a multiple of. Nan where a paper has
     none.
     """
-    table = ratios(costs)
-    rows = [_published(row, baseline(table, row)) for _, row in table.iterrows()]
+    table = model_ratios(costs)
+    rows = [_published(row, model_baseline(table, row)) for _, row in table.iterrows()]
     return table.assign(**pd.DataFrame(rows, index=table.index))
 
 

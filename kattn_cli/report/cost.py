@@ -10,13 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from kattn_cli.figures import model_costs
 from kattn_cli.report.groups import Group
 from kattn_cli.report.page import Block, Part, Picture
 from kattn_cli.runs.csv_rows import whole_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.complexity import exponents, not_counted, shortfalls, summary
-from kattn_cli.tables.costs import FLAT, decoding_verdicts, solver_ratios
+from kattn_cli.tables.costs import FLAT, decoding_verdicts, model_ratios, solver_ratios
 from kattn_cli.tables.text import Table, bullets, escaped, listed, short
 
 SPEEDS = ("images_per_second", "sequences_per_second", "tokens_per_second", "windows_per_second")
@@ -131,7 +130,7 @@ def _complexity(stem: str, costs: pd.DataFrame) -> list[Block]:
 
 
 def _models(stem: str, costs: pd.DataFrame) -> list[Block]:
-    ratios = model_costs.ratios(costs)
+    ratios = model_ratios(costs)
     shown = pd.DataFrame(
         {
             "model": [_version(*pair) for pair in zip(ratios["model"], ratios["version"], strict=True)],

@@ -1,6 +1,8 @@
-"""What the tables of costs say: whether decoding stays flat, and how solvers of kernel PCA compare."""
+"""What the tables of costs say: multiples of one model's, whether decoding stays flat, how solvers compare."""
 
 from __future__ import annotations
+
+import math
 
 import pandas as pd
 
@@ -9,6 +11,34 @@ FLAT = 0.05
 DUAL, RANDOMISED = "dual L-BFGS", "randomised SVD"
 SOLVERS = ("full", "Lanczos", RANDOMISED, f"{RANDOMISED}, defaults", DUAL)
 PROBLEM = ["task", "n", "kernel", "components", "tolerance"]
+_SAME_SETTING = ["pass", "dtype", "batch"]
+
+
+def model_ratios(costs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with their costs as multiples of the first model's, in its first version, in the same setting.
+
+    The setting is pass, precision and batch, and for models measured at several lengths the length. ``memory_mib`` is
+    held and peak memory together, as the papers' tables have it.
+    """
+    table = costs.assign(memory_mib=costs["held_mib"] + costs["peak_mib"])
+    rows = []
+    for _, row in table.iterrows():
+        base = model_baseline(table, row)
+        found = {"time_ratio": math.nan, "memory_ratio": math.nan}
+        if base is not None:
+            found["time_ratio"] = row["milliseconds_per_sample"] / base["milliseconds_per_sample"]
+            found["memory_ratio"] = row["memory_mib"] / base["memory_mib"]
+        rows.append({**row, **found})
+    return pd.DataFrame(rows)
+
+
+def model_baseline(table: pd.DataFrame, row: pd.Series) -> pd.Series | None:
+    """Return the row that :func:`model_ratios` divides a row by; None where there is none in its setting."""
+    same = table[(table[_SAME_SETTING] == row[_SAME_SETTING]).all(axis=1) & (table["model"] == table["model"].iloc[0])]
+    same = same[same["version"] == table["version"].iloc[0]]
+    if len(same) > 1:
+        same = same[same["n"] == row["n"]]
+    return same.iloc[0] if len(same) and same["status"].iloc[0] == "ok" else None
 
 
 def decoding_verdicts(costs: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from kattn_cli.errors import RunError
-from kattn_cli.figures.model_costs import draw_model_costs, ratios
+from kattn_cli.figures.model_costs import draw_model_costs
 
 SYM, RPC = "imagenet/symvit_tiny", "imagenet/rpc_symvit_tiny"
 
@@ -44,21 +44,9 @@ def table() -> pd.DataFrame:
     )
 
 
-def test_multiples_of_the_first_model() -> None:
-    found = ratios(table())
-    assert found["time_ratio"].tolist() == pytest.approx([1, 1.2, 4, 0.6, float("nan"), 1, 1.1], nan_ok=True)
-    assert found["memory_mib"].tolist()[:2] == [50, 75]
-    assert found["memory_ratio"].tolist()[:2] == [1, 1.5]
-
-
 def decoders() -> pd.DataFrame:
     times = {("softmax", 4096): 100, ("softmax", 8192): 300, ("tssa", 4096): 70, ("tssa", 8192): 150}
     return pd.DataFrame([row(f"decoder/{name}", name, time, n=n) for (name, n), time in times.items()])
-
-
-def test_lengths_are_compared_with_their_own() -> None:
-    found = ratios(decoders())
-    assert found["time_ratio"].tolist() == [1, 1, 0.7, 0.5]
 
 
 def test_the_figure_of_several_models(drawn: list[Figure], apart: Callable[[Figure], None], tmp_path: Path) -> None:

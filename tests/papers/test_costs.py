@@ -10,6 +10,7 @@ import pytest
 from kattn_cli.papers import PAPERS
 from kattn_cli.papers.costs import QUANTITIES, beside_the_papers, published_cost
 from kattn_cli.recipe.files import find_recipes
+from kattn_cli.tables.costs import model_ratios
 
 SYM, RPC = "imagenet/symvit_tiny", "imagenet/rpc_symvit_tiny"
 
@@ -92,3 +93,15 @@ def test_each_published_model_has_its_numbers() -> None:
     assert told == {model: [*both, "flops"] if paper == "rpc" else both for model, paper in MODELS.items()}
     assert published_cost("imagenet/deit_small", "forward", 197, "time") is None
     assert published_cost("decoder/tssa", "forward", 1024, "time") is None
+
+
+def test_multiples_of_the_first_model() -> None:
+    found = model_ratios(table())
+    assert found["time_ratio"].tolist() == pytest.approx([1, 1.2, 4, 0.6, float("nan"), 1, 1.1], nan_ok=True)
+    assert found["memory_mib"].tolist()[:2] == [50, 75]
+    assert found["memory_ratio"].tolist()[:2] == [1, 1.5]
+
+
+def test_lengths_are_compared_with_their_own() -> None:
+    found = model_ratios(decoders())
+    assert found["time_ratio"].tolist() == [1, 1, 0.7, 0.5]
