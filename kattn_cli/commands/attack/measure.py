@@ -53,7 +53,7 @@ KEY = (
     "checkpoint",
 )
 LONG = 10
-"""Seconds from which on an attack tells beforehand how long it may take."""
+"""Seconds from which on an attack prints beforehand how long it may take."""
 FOLDER = "attacked"
 NORMS = ("linf", "l2", "l1")
 
@@ -175,7 +175,7 @@ def attack_run(target: Target, planned: Sequence[Planned], bar: Progress) -> Non
     if len(left) < len(planned):
         there = f"{len(planned) - len(left)} of {len(planned)} measurements are there already"
         console.print(f"{run.folder}: {there} (--again measures anew)", markup=False)
-    _tell_time(target, left)
+    _print_estimate(target, left)
     total = target.images * len(planned)
     task = bar.add_task(f"{run.label}/{run.seed}", total=total, count="", note="")
     try:
@@ -196,7 +196,7 @@ def attack_run(target: Target, planned: Sequence[Planned], bar: Progress) -> Non
             run.add_measurement(target.record)
 
 
-def _tell_time(target: Target, left: Sequence[Planned]) -> None:
+def _print_estimate(target: Target, left: Sequence[Planned]) -> None:
     if not left:
         return
     images, labels = next(iter(target.split.batches(target.protocol.batch_size)))
