@@ -17,7 +17,7 @@ def draw_perplexity(table: pd.DataFrame, folder: Path) -> Path:
     Splits of which only the clean text was measured are left out where there is another.
 
     Args:
-        table: of :func:`~kattn_cli.tables.perplexities.own_perplexities`, with a row at least.
+        table: of :func:`~kattn_cli.tables.values.own_perplexities`, with a row at least.
     """
     own = table.assign(percent=100 * table["swap_share"])
     parts = {split: rows for split in ("test", "validation") if len(rows := own[own["split"] == split])}

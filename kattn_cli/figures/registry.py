@@ -23,9 +23,7 @@ from kattn_cli.figures.spectrum import draw_spectra
 from kattn_cli.runs.cost_table import Kind
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.frames import attack_frame, frame
-from kattn_cli.tables.perplexities import own_perplexities
-from kattn_cli.tables.rollouts import asked_for
-from kattn_cli.tables.segmentation import segmentation_frame
+from kattn_cli.tables.values import asked_for, own_perplexities, segmentation_frame
 
 OfRuns = Callable[[Sequence[Run], Path], list[Path]]
 """Draws what the tables of these runs allow into a folder, and returns the files: none where there is nothing."""

@@ -24,7 +24,7 @@ def draw_rollouts(table: pd.DataFrame, folder: Path) -> Path:
     Means over seeds with 95 % Student-t intervals; of a single seed over its episodes.
 
     Args:
-        table: of :func:`~kattn_cli.tables.rollouts.asked_for`, with a row at least.
+        table: of :func:`~kattn_cli.tables.values.asked_for`, with a row at least.
     """
     table = _without_environment(table)
     parts = [part for _, part in table.groupby("environment", sort=False)]

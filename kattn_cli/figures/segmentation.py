@@ -30,7 +30,7 @@ def draw_segmentation(rows: pd.DataFrame, folder: Path) -> Path:
     """Draw mean IoU and mean accuracy over the severity, the mean over types.
 
     Args:
-        rows: of :func:`~kattn_cli.tables.segmentation.segmentation_frame`.
+        rows: of :func:`~kattn_cli.tables.values.segmentation_frame`.
     """
     figure, every = panels(len(QUANTITIES))
     palette = Palette()

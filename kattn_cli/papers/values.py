@@ -13,10 +13,15 @@ from kattn_cli.papers.described import CORPORA, Described, image_run, is_sequenc
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.corruption_errors import ALL_TYPES
 from kattn_cli.tables.frames import attack_frame, clean_rows, errors_of_runs, frame
-from kattn_cli.tables.perplexities import perplexities
-from kattn_cli.tables.rollouts import asked_for, greatest_asked
-from kattn_cli.tables.segmentation import MEASURES, segmentation_frame, segmentation_summary
-from kattn_cli.tables.training_costs import training_costs
+from kattn_cli.tables.values import (
+    SEGMENTATION,
+    asked_for,
+    greatest_asked,
+    perplexities,
+    segmentation_frame,
+    segmentation_summary,
+    training_costs,
+)
 
 COLUMNS = ["kind", "row", "metric", "setting", "measured", "share", "label", "run_seed", "pair", "value", "folder"]
 SHIFTED = {"IN-R": r"(imagenet|in)[-_ ]?r", "IN-A": r"(imagenet|in)[-_ ]?a"}
@@ -152,7 +157,7 @@ def _attacked(table: pd.DataFrame) -> Numbers:
 def _segmented(runs: Sequence[Run]) -> Numbers:
     """Of segmenters: clean, and the mean over all types at all severities where all were measured."""
     for _, one in segmentation_summary(segmentation_frame(frame(runs, "segmentation.csv"))).iterrows():
-        for metric in MEASURES:
+        for metric in SEGMENTATION:
             yield _number(one, "segmented", "ADE20K", metric, one[metric], measured="clean test set")
             if one["types"] == ALL_TYPES:
                 value = one[f"corrupted_{metric}"]

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import pandas as pd
-
 from kattn_cli.report.page import slug, unique
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.frames import shared_folder
-from kattn_cli.tables.summary import summary
+from kattn_cli.tables.values import values
 
 COSTS = ("params", "train s")
 """Quantities of a comparison that are not how good a model is."""
-_SEED = " seed="
 
 
 class FinishedRun(Run):
@@ -26,15 +23,6 @@ class FinishedRun(Run):
     def manifest(self) -> dict[str, Any]:
         """See :class:`~kattn_cli.runs.run.Run`."""
         return super().manifest
-
-
-class _OneSeed(FinishedRun):
-    """A run whose seed is in its label, so that each counts for itself."""
-
-    @property
-    def label(self) -> str:
-        """See :class:`~kattn_cli.runs.run.Run`."""
-        return f"{super().label}{_SEED}{self.seed}"
 
 
 @dataclass(frozen=True)
@@ -71,26 +59,14 @@ class Group:
         return {label: runs[0].recipe for label, runs in self.by_label.items()}
 
     @cached_property
-    def values(self) -> pd.DataFrame:
-        """``label, quantity, seed, value``: the quantities of :func:`~kattn_cli.tables.summary.summary`."""
-        try:
-            table = summary([_OneSeed(run.folder) for run in self.runs])
-        except ValueError:  # pandas has nothing to join where nothing was measured
-            return pd.DataFrame(columns=["label", "quantity", "seed", "value"])
-        parts = table["label"].str.rpartition(_SEED)
-        return pd.DataFrame(
-            {"label": parts[0], "quantity": table["quantity"], "seed": parts[2].astype(int), "value": table["mean"]}
-        )
-
-    @cached_property
     def measured(self) -> Mapping[str, Mapping[str, Mapping[int, float]]]:
         """Quantity → label → seed → value, of how good the models are; in the order of the labels."""
         found: dict[str, dict[str, dict[int, float]]] = {}
-        for quantity, rows in self.values.groupby("quantity", sort=False):
+        for quantity, rows in values(self.runs).groupby("quantity", sort=False):
             if quantity not in COSTS:
                 parts = {label: rows[rows["label"] == label] for label in self.labels}
                 found[str(quantity)] = {
-                    label: dict(zip(part["seed"], part["value"], strict=True))
+                    label: dict(zip(part["run_seed"], part["value"], strict=True))
                     for label, part in parts.items()
                     if len(part)
                 }

@@ -18,7 +18,7 @@ from kattn_cli.environments.names import CORRIDOR
 from kattn_cli.environments.scripted import STEPS
 from kattn_cli.runs.csv_rows import append_rows, read_rows, write_rows
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.rollouts import ROLLOUTS_CSV
+from kattn_cli.tables.values import ROLLOUTS_CSV
 from kattn_cli.tasks.control import rollouts
 from kattn_cli.tasks.control.rollouts import KEY
 from kattn_cli.training.checkpoint import fingerprint, weights_path

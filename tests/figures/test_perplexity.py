@@ -13,7 +13,7 @@ from sequence_runs import write_language
 
 from kattn_cli.figures.perplexity import draw_perplexity
 from kattn_cli.figures.style import COLOURS
-from kattn_cli.tables.perplexities import own_perplexities
+from kattn_cli.tables.values import own_perplexities
 
 
 @pytest.fixture

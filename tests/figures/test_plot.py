@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -77,7 +78,7 @@ def test_a_figure_is_a_function_and_a_line(
     runs = [create_run(tmp_path, f"a/{name}", 0, "", facts) for name in ("warm", "unknown")]
     write_rows(runs[0].folder / "warmth.csv", [{"epoch": epoch, "kelvin": 300 + epoch} for epoch in range(3)])
     assert plot_runs(runs, tmp_path) == draw_runs(runs, tmp_path) == [tmp_path / "warmth.png"]
-    assert drawn[0].axes[0].lines[0].get_ydata().tolist() == [300, 301, 302]
+    assert list(np.asarray(drawn[0].axes[0].lines[0].get_ydata())) == [300, 301, 302]
     assert draw_runs(runs[1:], tmp_path) == []
 
 

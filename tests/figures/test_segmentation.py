@@ -10,7 +10,7 @@ import pytest
 from matplotlib.image import imread
 
 from kattn_cli.figures.segmentation import Told, draw_segmentation, draw_sheet
-from kattn_cli.tables.segmentation import segmentation_frame, segmentation_summary
+from kattn_cli.tables.values import segmentation_frame, segmentation_summary
 
 
 def row(label: str, seed: int, severity: int, iou: float, corruption: str = "", **changes: object) -> dict[str, object]:

@@ -20,7 +20,7 @@ from kattn_cli.errors import RunError
 from kattn_cli.runs.csv_rows import append_rows, read_rows, replace_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.rollouts import ROLLOUTS_CSV
+from kattn_cli.tables.values import ROLLOUTS_CSV
 from kattn_cli.tasks.control.episodes import Job, Outcome, rollouts
 from kattn_cli.tasks.task import Asked
 from kattn_cli.training.checkpoint import fingerprint, weights_path

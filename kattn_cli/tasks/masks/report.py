@@ -14,9 +14,9 @@ from kattn_cli.errors import stoppable
 from kattn_cli.figures.segmentation import Told, draw_sheet
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.frames import frame
-from kattn_cli.tables.segmentation import segmentation_frame, segmentation_summary
 from kattn_cli.tables.statistics import mean_interval
 from kattn_cli.tables.text import mean_and_half
+from kattn_cli.tables.values import segmentation_frame, segmentation_summary
 from kattn_cli.tasks.images.corruptions import Corruptions
 from kattn_cli.tasks.masks.evaluation import SEGMENTATION_CSV, evaluate_segmenters
 from kattn_cli.tasks.task import Asked
@@ -71,7 +71,7 @@ def print_segmentation(found: pd.DataFrame) -> None:
     """A line for each label, and how each differs from the first one, paired by seed.
 
     Args:
-        found: of :func:`~kattn_cli.tables.segmentation.segmentation_summary`.
+        found: of :func:`~kattn_cli.tables.values.segmentation_summary`.
     """
     if found.empty:
         return

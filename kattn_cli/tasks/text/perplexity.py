@@ -21,7 +21,7 @@ from kattn_cli.errors import DataError, RunError
 from kattn_cli.runs.csv_rows import read_rows, replace_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.perplexities import PERPLEXITY_CSV
+from kattn_cli.tables.values import PERPLEXITY_CSV
 from kattn_cli.tasks.expert_loads import note_evaluation
 from kattn_cli.tasks.task import Asked
 from kattn_cli.tasks.text.windows import Surprise, surprise
