@@ -27,7 +27,7 @@ DRIFT = 32
 
 @dataclass(frozen=True)
 class TokenCost:
-    """One token behind a context: median, quartiles and their distance over rounds, and what is held and needed for it.
+    """What one token behind a context costs: median, quartiles and their distance over rounds, and memory.
 
     ``ratio``: the median over rounds of its time to that behind the shortest context in the same round, with the 95 %
     interval of a median by order statistics; nan where the rounds are too few. ``state_mib``: what the mechanism
@@ -47,7 +47,7 @@ class TokenCost:
 
 
 class Generation:
-    """Each call decodes one more token behind a context of ``context`` tokens."""
+    """A program each of whose calls decodes one more token behind a context of ``context`` tokens."""
 
     def __init__(self, module: Any, state: Any, token: Tensor, context: int) -> None:
         self.module, self.state, self.token, self.context = module, state, token, context
@@ -58,14 +58,14 @@ class Generation:
         self._beyond += 1
 
     def rewind(self) -> None:
-        """Begin at the context again, where what follows would leave it behind by more than :data:`DRIFT` allows."""
+        """Begin at the context again where the tokens since then exceed what :data:`DRIFT` allows."""
         if self._beyond * DRIFT > self.context:
             self.state, self._beyond = self.start, 0
             self()
 
 
 def feed(module: Any, contexts: Sequence[int], dim: int, batch: int) -> Iterator[tuple[int, Any]]:
-    """The state of a causal mechanism behind each of the contexts, of random tokens, shortest first.
+    """Yield the state of a causal mechanism behind each context of random tokens, shortest first.
 
     A context is fed in blocks of :data:`FED_AT_ONCE`. Softmax attention is only shown it (``remember``): its keys and
     values are cached, and the outputs, whose cost is quadratic and which nobody reads, are not computed.
@@ -82,7 +82,7 @@ def feed(module: Any, contexts: Sequence[int], dim: int, batch: int) -> Iterator
 def decoding_costs(
     module: nn.Module, contexts: Sequence[int], *, dim: int, batch: int, seconds: float, limit: int | None = None
 ) -> dict[int, TokenCost]:
-    """What a token costs behind each of the contexts; one that does not fit in memory, and longer ones, are missing.
+    """Return what a token costs behind each context, without those that do not fit in memory and longer ones.
 
     The contexts take turns: in each round every one is timed for about :data:`TURN_SECONDS`, so that what slows a
     machine for a while slows them all, and a difference of a few per cent shows.
@@ -110,7 +110,7 @@ def decoding_costs(
 
 
 def state_mib(state: object) -> float:
-    """MiB of the tensors of a state, however it is nested."""
+    """Return the MiB of the tensors of a state, however it is nested."""
     if isinstance(state, Tensor):
         return state.numel() * state.element_size() / MIB
     if isinstance(state, Mapping):

@@ -28,8 +28,9 @@ MOVES = {
 
 @dataclass(frozen=True)
 class Count:
-    """Of one sample: ``formula``, the mechanism's own, None where it has none; ``matrix_products``, torch's count.
+    """Operations of a mechanism on one sample.
 
+    ``formula``: by the mechanism's own, None where it has none. ``matrix_products``: by torch's counter.
     ``not_counted``: the operations called that torch's counter counts 0 for. ``parameters``: entries, all of them.
     """
 
@@ -49,7 +50,7 @@ class Count:
 
 
 def count_flops(module: nn.Module, n: int, dim: int) -> Count:
-    """Count a forward pass of one sample of ``n`` tokens, on the module's device and in its precision.
+    """Count the operations of a forward pass of one sample of ``n`` tokens, on the module's device.
 
     A custom operator counts 0, so torch counts the plain version of each operator, and of attention the unfused one.
     On the meta device (:func:`count_without_running`) this takes neither time nor memory.
@@ -64,9 +65,9 @@ def count_flops(module: nn.Module, n: int, dim: int) -> Count:
 
 
 def count_without_running(build: Callable[[], nn.Module], n: int, dim: int) -> Count | None:
-    """As :func:`count_flops`, of what ``build`` makes on the meta device, so that no size is too large.
+    """Count as :func:`count_flops` on the meta device, where no size is too large.
 
-    None where it does not work there: somebody's own mechanism may look at its numbers.
+    None where what ``build`` makes does not run there: a user's own mechanism may look at its numbers.
     """
     try:
         with torch.device("meta"):
@@ -76,7 +77,7 @@ def count_without_running(build: Callable[[], nn.Module], n: int, dim: int) -> C
 
 
 class _Uncounted(TorchDispatchMode):
-    """Notes the names of operations that yield real numbers and have no formula in torch's counter."""
+    """Collect the names of operations that yield real numbers and have no formula in torch's counter."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,12 +99,12 @@ def _is_real(out: object) -> bool:
 
 @dataclass(frozen=True)
 class ModelFlops:
-    """Of one sample, a multiplication and an addition counting as two.
+    """Operations of a whole model on one sample, a multiplication and an addition counting as two.
 
     ``matrix_products``: what torch's counter sees, matrix products and convolutions. ``flops``: the same outside the
     mechanisms, and theirs by ``flops(n)``, which also counts the softmax, sums over tokens and elementwise work.
     Norms, activations and residual sums outside the mechanisms are counted nowhere. ``formulas``: how many modules
-    were counted by formula; the others, somebody's own without ``flops(n)``, by torch's counter.
+    were counted by formula; the others, a user's own without ``flops(n)``, by torch's counter.
     """
 
     flops: int
@@ -112,7 +113,7 @@ class ModelFlops:
 
 
 def model_flops(model: nn.Module, sample: Tensor) -> ModelFlops:
-    """Count ``model(sample)``, for a batch of one on the device of both; on the meta device nothing is computed.
+    """Count the operations of ``model(sample)``, a batch of one; on the meta device nothing is computed.
 
     A custom operator counts 0, so the plain version of each operator is counted, and of attention the unfused one.
     """
@@ -126,7 +127,7 @@ def model_flops(model: nn.Module, sample: Tensor) -> ModelFlops:
 
 
 def model_flops_of(build: Callable[[], nn.Module], sample: Callable[[], Tensor]) -> ModelFlops:
-    """As :func:`model_flops`, on the meta device, or where somebody's own mechanism does not run there, on the CPU."""
+    """Count as :func:`model_flops` on the meta device or, where a user's mechanism does not run there, on the CPU."""
     try:
         with torch.device("meta"):
             return model_flops(build(), sample())
@@ -136,7 +137,7 @@ def model_flops_of(build: Callable[[], nn.Module], sample: Callable[[], Tensor])
 
 @contextmanager
 def _counting() -> Iterator[FlopCounterMode]:
-    """torch's counter over what it can see: a custom operator counts 0, and so does fused attention on some devices."""
+    """Count with torch's counter, which sees neither custom operators nor, on some devices, fused attention."""
     counter = FlopCounterMode(display=False)
     with operators("plain"), sdpa_kernel(SDPBackend.MATH), torch.no_grad(), counter:
         yield counter
@@ -144,7 +145,7 @@ def _counting() -> Iterator[FlopCounterMode]:
 
 @contextmanager
 def _tokens_seen(model: nn.Module) -> Iterator[dict[str, tuple[Any, int]]]:
-    """By name the modules that know their ``flops(n)``, with the number of tokens that each received."""
+    """Collect the modules that know their ``flops(n)``, by name, with the number of tokens that each received."""
     seen: dict[str, tuple[Any, int]] = {}
 
     def note(name: str) -> Callable[[nn.Module, tuple[Tensor, ...]], None]:

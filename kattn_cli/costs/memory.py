@@ -16,7 +16,7 @@ MIB = 2**20
 
 
 def peak_memory(call: Callable[[], object], device: torch.device) -> float:
-    """Peak MiB that ``call`` allocates on ``device`` beyond what is held when it starts.
+    """Return the peak MiB that ``call`` allocates on ``device`` beyond what is held when it starts.
 
     On a GPU by the allocator's statistics; on a CPU by replaying the profiler's record of allocations, which
     sees every tensor and the buffers inside torch's operators, but not those inside libraries.
@@ -44,7 +44,7 @@ def peak_memory(call: Callable[[], object], device: torch.device) -> float:
 
 @contextmanager
 def bounded_memory(device: torch.device, limit: int | None = None) -> Iterator[None]:
-    """While inside, asking a CPU for more than ``limit`` bytes (what is free by default) raises an error.
+    """Let requests for more than ``limit`` bytes of a CPU (by default what is free) raise an error.
 
     Without it Linux grants any amount and later kills the process that uses it.
     """
@@ -57,6 +57,7 @@ def bounded_memory(device: torch.device, limit: int | None = None) -> Iterator[N
     except (OSError, ValueError, StopIteration):
         yield
         return
+    # of the address space, since allocators map memory long before they use it
     before = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (held + limit, before[1]))
     try:
@@ -66,7 +67,7 @@ def bounded_memory(device: torch.device, limit: int | None = None) -> Iterator[N
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether the device, or the bound set on it, refused memory."""
+    """Return whether the device, or the bound set on it, refused memory."""
     return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
 
 

@@ -18,7 +18,7 @@ PRODUCT = {"cpu": 2048, "cuda": 8192}
 
 
 class Ceilings(NamedTuple):
-    """Bytes and operations a second."""
+    """What a machine does at most: bytes and operations a second."""
 
     bandwidth: float
     operations: float
@@ -31,12 +31,12 @@ class Work(NamedTuple):
     operations: float = 0
 
     def milliseconds(self, ceilings: Ceilings) -> float:
-        """The least time: whichever of the two takes longer."""
+        """Return the least time that the work can take: the longer of moving and calculating."""
         return 1e3 * max(self.bytes / ceilings.bandwidth, self.operations / ceilings.operations)
 
 
 def ceilings(device: torch.device, dtype: torch.dtype, rounds: int, seconds: float) -> Ceilings:
-    """Medians of measured rates: a copy within memory (read and written), and a product of square matrices."""
+    """Measure a copy within memory (read and written) and a product of square matrices; return the median rates."""
     source = torch.ones(COPIED // dtype.itemsize, dtype=dtype, device=device)
     target = torch.empty_like(source)
     side = PRODUCT[device.type]
@@ -48,7 +48,7 @@ def ceilings(device: torch.device, dtype: torch.dtype, rounds: int, seconds: flo
 
 
 def tssa_work(entries: int, itemsize: int) -> Work:
-    """Forward and backward of the operator for ``entries`` = B·N·C.
+    """Return the work of TSSA's operator, forward and backward, for ``entries`` = B·N·C.
 
     Each sum over tokens must be known before the next can begin, so ``w`` is read three times forward and three times
     backward, the gradient twice; the output and the gradient of ``w`` are written once.
@@ -57,27 +57,36 @@ def tssa_work(entries: int, itemsize: int) -> Work:
 
 
 def causal_tssa_work(entries: int, itemsize: int) -> Work:
-    """A scan has every sum at hand when it comes to a token; what couples the heads makes it two scans each way."""
+    """Return the work of causal TSSA's operator, forward and backward, for ``entries`` = B·N·C.
+
+    A scan has every sum at hand when it comes to a token; what couples the heads makes it two scans each way.
+    """
     return Work(8 * entries * itemsize)
 
 
 def primal_work(tokens: int, dim: int, heads: int, s: int, itemsize: int) -> Work:
-    """Both sides: q and k read, scores written; then q, k, scores and their gradient read, two gradients written."""
+    """Return the work of primal scores of both sides, forward and backward.
+
+    q and k are read and scores written; then q, k, scores and their gradient are read and two gradients written.
+    """
     scores = tokens * heads * 2 * s
     moved = (2 + 2 + 2) * tokens * dim + 3 * scores
     return Work(moved * itemsize, 3 * 2 * tokens * dim * 2 * s)
 
 
 def attention_work(batch: int, tokens: int, dim: int, itemsize: int) -> Work:
-    """Fused softmax attention: two products of N × N × d a head forward, five backward, one of them made again."""
+    """Return the work of fused softmax attention.
+
+    Two products of N × N × d a head forward, five backward, one of which is made again.
+    """
     return Work((4 + 8) * batch * tokens * dim * itemsize, 7 * 2 * batch * tokens**2 * dim)
 
 
 def projection_work(batch: int, tokens: int, dim: int, outputs: int, itemsize: int) -> Work:
-    """Linear maps from ``dim`` to ``outputs`` in all: one product forward, two backward."""
+    """Return the work of linear maps from ``dim`` to ``outputs`` in all: one product forward, two backward."""
     return Work(3 * batch * tokens * (dim + outputs) * itemsize, 3 * 2 * batch * tokens * dim * outputs)
 
 
 def together(*parts: Work) -> Work:
-    """Work done one after the other."""
+    """Return the work of parts that are done one after the other."""
     return Work(sum(part.bytes for part in parts), sum(part.operations for part in parts))

@@ -16,11 +16,12 @@ ADAMW_MOMENTS = 2
 
 @dataclass(frozen=True)
 class Summary:
-    """``flops`` are the matrix products of one sample's forward pass, a multiplication and an addition counting as two.
+    """What a training needs.
 
+    ``flops``: the matrix products of one sample's forward pass, a multiplication and an addition counting as two.
     Memory in bytes: ``weights``, ``gradients``, ``optimizer`` (AdamW's two moments), ``average`` (the EMA's weights),
-    ``activations`` (what a forward pass over one shard of a batch keeps for the backward pass). What libraries
-    allocate inside, and the data set itself, come on top.
+    ``activations`` (what a forward pass over one shard of a batch keeps for the backward pass). What libraries allocate
+    inside, and the data set itself, come on top.
     """
 
     parameters: int
@@ -33,18 +34,18 @@ class Summary:
 
     @property
     def memory(self) -> int:
-        """All of it."""
+        """Bytes of all of it."""
         return self.weights + self.gradients + self.optimizer + self.average + self.activations
 
 
 def summarise(
     model: nn.Module, loss: Callable[[Any], Tensor], sample: Callable[[int], Any], *, shard: int, ema: bool
 ) -> Summary:
-    """Summarise ``model``, which lies on the meta device, so that nothing is computed.
+    """Return what training ``model`` needs; it lies on the meta device, so that nothing is computed.
 
     Args:
         loss: of a batch, a scalar.
-        sample: so many inputs, on the meta device.
+        sample: returns so many inputs, on the meta device.
         shard: samples that one device sees at once.
     """
     with FlopCounterMode(display=False) as counter, torch.no_grad():
@@ -64,7 +65,7 @@ def summarise(
 
 
 def _kept(model: nn.Module, loss: Callable[[Any], Tensor], inputs: Any) -> int:
-    """Bytes kept for the backward pass of ``inputs``, parameters apart."""
+    """Return the bytes kept for the backward pass of ``inputs``, without parameters."""
     own = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
     kept: dict[int, Tensor] = {}
 

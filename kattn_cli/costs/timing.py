@@ -20,12 +20,12 @@ Program = Callable[[], object]
 Times = dict[str, list[float]]
 """Milliseconds a call of each program, one a round."""
 REPEATS = 3
-"""As often a call is timed at least, however long it takes."""
+"""How often a call is timed at least, however long it takes."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Median and interquartile range over ``repeats`` of a call, and the peak memory of one."""
+    """What a call costs: median and interquartile range of its time over ``repeats``, and the peak memory of one."""
 
     milliseconds: float
     spread: float
@@ -50,7 +50,7 @@ def measure(
     longest: float | None = None,
     device: torch.device | None = None,
 ) -> Cost:
-    """The cost of ``module(x)``; calls are repeated for at least ``seconds``, and at least :data:`REPEATS` times.
+    """Return what ``module(x)`` costs, called for at least ``seconds`` and at least :data:`REPEATS` times.
 
     A GPU has finished before a time is taken. Peak memory is what a call takes above the module and ``x``. Calls of a
     few microseconds are timed in blocks, and a repeat is then a block.
@@ -79,6 +79,7 @@ def measure(
                 raise TooSlow
             peak = peak_memory(clocked, device)
             timer = Timer("call()", globals={"call": call}, num_threads=torch.get_num_threads())
+            # a little less than REPEATS calls take, lest one that is quicker than the first make it a call more
             timings = [timer.blocked_autorange(min_run_time=max(seconds, (REPEATS - 0.5) * took[1]))]
             while sum(len(one.times) for one in timings) < REPEATS:
                 timings.append(timer.blocked_autorange(min_run_time=seconds))
@@ -116,9 +117,10 @@ def in_turns(
     seconds: float,
     on_turn: Callable[[str], None] = lambda name: None,
 ) -> Times:
-    """``rounds`` rounds, forwards and backwards, in which each program is called for about ``seconds``.
+    """Return the milliseconds a call of each program in each of ``rounds`` rounds.
 
-    Every program is called three times before: for what is compiled or allocated once, and to see how long it takes.
+    In a round each program is called for about ``seconds``; the order turns round from one to the next. Before, every
+    program is called three times: for what is compiled or allocated once, and to see how long it takes.
     """
     calls = {name: _calls(program, device, seconds) for name, program in programs.items()}
     times: Times = {name: [] for name in programs}
@@ -136,7 +138,7 @@ def _calls(program: Program, device: torch.device, seconds: float) -> int:
 
 
 def _seconds(program: Program, device: torch.device, calls: int) -> float:
-    """A call, on average."""
+    """Return the mean seconds of a call, counted until a GPU has finished."""
     synchronise(device)
     started = time.perf_counter()
     for _ in range(calls):

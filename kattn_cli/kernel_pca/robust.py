@@ -26,10 +26,10 @@ class Loss(Protocol):
     """``L = ½‖·‖² □ Ψ``, by what the dual needs of it."""
 
     def prox(self, y: Array) -> Array:
-        """``prox_{Ψ*}``, ``(N, s)`` to ``(N, s)``."""
+        """Return ``prox_{Ψ*}`` of ``(N, s)``, of the same shape."""
 
     def conjugate(self, h: Array) -> float:
-        """``Ψ*(H)`` where that is finite."""
+        """Return ``Ψ*(H)`` where that is finite."""
 
     @property
     def rotates(self) -> bool:
@@ -47,16 +47,16 @@ class Huber(NamedTuple):
     p: Order = "2"
 
     def prox(self, y: Array) -> Array:
-        """Every row's projection on the q-ball of radius κ."""
+        """Return every row's projection on the q-ball of radius κ."""
         return project_rows(y, self.kappa, _CONJUGATE[self.p])
 
     def conjugate(self, h: Array) -> float:
-        """0, H being in the ball."""
+        """Return 0, since H is in the ball."""
         return 0.0
 
     @property
     def rotates(self) -> bool:
-        """For the length only."""
+        """Whether p is 2, since only a point's length does not depend on the basis."""
         return self.p == "2"
 
 
@@ -70,17 +70,17 @@ class Insensitive(NamedTuple):
     p: Order = "2"
 
     def prox(self, y: Array) -> Array:
-        """What the projection of every row on the p-ball of radius ε leaves over: soft thresholds for p = 2 and inf."""
+        """Return what every row's projection on the p-ball of radius ε leaves: soft thresholds for p = 2 and inf."""
         return y - project_rows(y, self.epsilon, self.p)
 
     def conjugate(self, h: Array) -> float:
-        """``ε Σ_i ‖h_i‖_q``."""
+        """Return ``ε Σ_i ‖h_i‖_q``."""
         order = {"1": np.inf, "2": 2, "inf": 1}[self.p]
         return self.epsilon * float(np.linalg.norm(h, ord=order, axis=1).sum())
 
     @property
     def rotates(self) -> bool:
-        """For the length only."""
+        """Whether p is 2, since only a point's length does not depend on the basis."""
         return self.p == "2"
 
 
@@ -110,7 +110,7 @@ def robust_kernel_pca(
     tolerance: float = 1e-8,
     iterations: int = 10_000,
 ) -> RobustComponents:
-    """The DC algorithm, from ``start`` ``(N, s)`` or a random one; it finds a critical point, not always the best.
+    """Return a critical point, not always the best, by the DC algorithm from ``start`` ``(N, s)`` or a random one.
 
     Without a loss but the variance (κ → ∞, ε → 0) it is kernel PCA, and converges as the power method does.
 
@@ -139,7 +139,7 @@ def robust_kernel_pca(
 
 
 def project_rows(y: Array, radius: float, order: Order) -> Array:
-    """The nearest point to every row in the ball of this radius and norm: ``(N, s)`` to ``(N, s)``."""
+    """Return the point of the ball of this radius and norm that is nearest to each row, ``(N, s)``."""
     if math.isinf(radius):
         return y
     if order == "inf":

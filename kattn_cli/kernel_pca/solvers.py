@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 class Components(NamedTuple):
-    """Of a Gram matrix, largest eigenvalue first: eigenvalues ``(s,)`` and orthonormal eigenvectors ``(N, s)``."""
+    """Eigenvalues ``(s,)`` and orthonormal eigenvectors ``(N, s)`` of a Gram matrix, largest first."""
 
     values: Array
     vectors: Array
@@ -35,16 +35,17 @@ class Components(NamedTuple):
 
 
 def inverse_root(matrix: Array) -> tuple[Array, float]:
-    """``M^{−1/2}`` on the range of a positive semidefinite M ``(s, s)``, 0 off it, and ``Tr √M``."""
+    """Return ``M^{−1/2}`` on the range of a positive semidefinite M ``(s, s)``, 0 off it, and ``Tr √M``."""
     squares, rotation = np.linalg.eigh(matrix)
     roots = np.sqrt(np.clip(squares, 0, None))
+    # below this an eigenvalue is rounding, and its inverse root would blow that up
     there = squares > squares[-1] * len(squares) * np.finfo(float).eps
     inverse = np.divide(1, roots, out=np.zeros_like(roots), where=there)
     return rotation * inverse @ rotation.T, float(roots.sum())
 
 
 def root_trace(h: Array, gram: Array) -> tuple[float, Array]:
-    """``π(H) = Tr √(HᵀGH)`` and its gradient ``GH (HᵀGH)^{−1/2}``, which is the scores of an orthonormal frame.
+    """Return ``π(H) = Tr √(HᵀGH)`` and its gradient ``GH (HᵀGH)^{−1/2}``, the scores of an orthonormal frame.
 
     Where ``HᵀGH`` is singular, a subgradient.
     """
@@ -54,7 +55,7 @@ def root_trace(h: Array, gram: Array) -> tuple[float, Array]:
 
 
 def dual_objective(h: Array, gram: Array) -> tuple[float, Array]:
-    """``½ Tr(HᵀH) − Tr √(HᵀGH)`` and its gradient ``H − ∇π(H)``, ``(N, s)``; minus half the variance at the optimum."""
+    """Return ``½ Tr(HᵀH) − Tr √(HᵀGH)``, minus half the variance at the optimum, and its gradient ``H − ∇π(H)``."""
     value, gradient = root_trace(h, gram)
     return float(np.vdot(h, h)) / 2 - value, h - gradient
 
@@ -68,7 +69,7 @@ def kernel_pca_dual(
     memory: int = 10,
     iterations: int = 1000,
 ) -> Components:
-    """The top components by L-BFGS on :func:`dual_objective`, from a random start.
+    """Return the top components by L-BFGS on :func:`dual_objective`, from a random start.
 
     The components are read off the last scores ``E = ∇π(H)`` by their singular vectors (Rayleigh–Ritz in feature
     space), which needs no further product with G.
@@ -118,7 +119,7 @@ class _Scaled:
 
 
 def full(gram: Array, components: int, draws: np.random.Generator | None = None) -> Components:
-    """All of the decomposition that exactness needs: LAPACK's, of a symmetric matrix; nothing is drawn."""
+    """Return the top components by LAPACK's decomposition of a symmetric matrix; nothing is drawn."""
     size = len(gram)
     values, vectors = scipy.linalg.eigh(gram, subset_by_index=[size - components, size - 1])
     return Components(values[::-1], vectors[:, ::-1])
@@ -127,7 +128,10 @@ def full(gram: Array, components: int, draws: np.random.Generator | None = None)
 def lanczos(
     gram: Array, components: int, draws: np.random.Generator, *, tolerance: float = 0.0, vectors: int | None = None
 ) -> Components:
-    """ARPACK's; ``tolerance`` is that of each eigenvalue, 0 for machine precision; ``vectors``: how many it keeps."""
+    """Return the top components by ARPACK.
+
+    ``tolerance``: of each eigenvalue, 0 for machine precision; ``vectors``: how many it keeps.
+    """
     start = draws.normal(size=len(gram))
     values, found = eigsh(gram, k=components, tol=tolerance, ncv=vectors, v0=start)
     return Components(values[::-1], found[:, ::-1])
@@ -136,9 +140,10 @@ def lanczos(
 def randomised(
     gram: Array, components: int, draws: np.random.Generator, *, oversampling: int = 10, power: int | None = None
 ) -> Components:
-    """scikit-learn's ``randomized_svd``, its defaults by default (4 power iterations; 7 where s < N/10).
+    """Return the top components by scikit-learn's ``randomized_svd``.
 
-    The right singular vectors, which saw one product with G more than the left ones.
+    Its defaults are ours: 4 power iterations, 7 where s < N/10. We take its right singular vectors, which saw
+    one product with G more than the left ones.
     """
     _, values, rows = randomized_svd(
         gram,
@@ -151,7 +156,7 @@ def randomised(
 
 
 def variance_gap(found: Components, gram: Array, exact: Array) -> float:
-    """``1 − Tr(VᵀGV) / Σ λ``: the share of the best s components' variance that the vectors V miss, 0 at best.
+    """Return the share of the best s components' variance that the vectors V miss, ``1 − Tr(VᵀGV) / Σ λ``.
 
     ``exact``: the top s eigenvalues λ.
     """

@@ -39,7 +39,7 @@ class Timed(NamedTuple):
 
 
 def ladders(solver: str, components: int, points: int) -> list[list[Setting]]:
-    """The settings that :func:`tuned` may choose from."""
+    """Return the settings that :func:`tuned` may choose from."""
     if solver == "randomised SVD":
         return [[{"oversampling": extra, "power": power} for power in range(11)] for extra in (5, 10, 20)]
     if solver == "Lanczos":
@@ -54,14 +54,14 @@ def ladders(solver: str, components: int, points: int) -> list[list[Setting]]:
 
 
 def timed(solver: str, setting: Setting, gram: Array, exact: Array, draws: np.random.Generator) -> Timed:
-    """One solution; ``exact``: the top s eigenvalues, s being how many components are sought."""
+    """Solve once; ``exact``: the top s eigenvalues, where s components are sought."""
     start = time.perf_counter()
     found = SOLVERS[solver](gram, len(exact), draws, **setting)
     return Timed(time.perf_counter() - start, variance_gap(found, gram, exact))
 
 
 def tuned(solver: str, gram: Array, exact: Array, tolerance: float, seeds: Sequence[Sequence[int]]) -> Setting:
-    """The fastest setting that reaches the tolerance with each seed; the most exact there is where none does."""
+    """Return the fastest setting that reaches the tolerance with each seed, or the most exact where none does."""
     choices = ladders(solver, len(exact), len(gram))
     if choices == [[{}]]:
         return {}
@@ -77,7 +77,7 @@ def tuned(solver: str, gram: Array, exact: Array, tolerance: float, seeds: Seque
 def _seconds(
     solver: str, setting: Setting, gram: Array, exact: Array, tolerance: float, seeds: Sequence[Sequence[int]]
 ) -> float | None:
-    """The median over seeds; None as soon as one misses the tolerance."""
+    """Return the median time over seeds; None as soon as one misses the tolerance."""
     seconds = []
     for seed in seeds:
         one = timed(solver, setting, gram, exact, np.random.default_rng(seed))

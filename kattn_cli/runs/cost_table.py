@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Manifest = dict[str, Any]
 PLACES = ("machine", "device")
-"""What times may not be mixed over; a table that was begun elsewhere is not gone on with."""
+"""Times of different ones are not mixed: a table that was begun elsewhere is not resumed."""
 Kind = Literal["complexity", "models", "decoding", "benchmark", "kernel-pca"]
 """What a table is of, known by its columns."""
 COLUMNS: dict[Kind, set[str]] = {
@@ -38,7 +38,7 @@ COLUMNS: dict[Kind, set[str]] = {
 
 
 class CostTable:
-    """Rows told apart by their ``keys``, as text. Used in a ``with`` block, at whose end the manifest gets its status.
+    """Rows that their ``keys``, as text, tell apart; a ``with`` block around the filling keeps the manifest's status.
 
     The status is ``running``, then ``complete``, or ``interrupted`` where the block is left by an exception.
     """
@@ -59,10 +59,10 @@ class CostTable:
         keys: tuple[str, ...],
         resume: bool,
     ) -> CostTable:
-        """A new table ``<stem>.csv`` (or ``<stem>-2.csv``, …) or, to ``resume``, the newest unfinished one.
+        """Return a new table ``<stem>.csv`` (or ``<stem>-2.csv``, …) or, to ``resume``, the newest unfinished one.
 
-        Only a table of the same ``settings`` is gone on with, and only where it was begun: on another machine or device
-        a new one begins, which is said. Another commit or other packages are said and noted in the manifest.
+        Only a table of the same ``settings`` is resumed, and only where it was begun: on another machine or device a
+        new one begins, and a message says so. Another commit or other packages are printed and noted in the manifest.
 
         Args:
             settings: whatever the numbers depend on, as JSON can hold it.
@@ -86,11 +86,11 @@ class CostTable:
         return len(self._rows)
 
     def has(self, **key: object) -> dict[str, str] | None:
-        """The row with this key, its values as text; None where there is none."""
+        """Return the row with this key, its values as text, or None."""
         return self._rows.get(self._key(key))
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Write a row to disk; one with the same key gives way.
+        """Write a row to disk in place of one with the same key.
 
         Raises:
             RunError: if it cannot be written.
@@ -124,7 +124,7 @@ class CostTable:
 
 
 def going_on(folder: Path) -> str:
-    """What Ctrl-C leaves, for :func:`kattn_cli.errors.stoppable`: where the rows are, and the command that goes on."""
+    """Return where the rows are that Ctrl-C leaves, and the command that resumes, for ``errors.stoppable``."""
     words = [*sys.argv[1:], *([] if "--resume" in sys.argv else ["--resume"])]
     return f"the rows so far are under {folder}/. Go on with: {shlex.join(['kattn', *words])}"
 
@@ -134,7 +134,7 @@ def _text(value: object) -> str:
 
 
 def _unfinished(folder: Path, stem: str, settings: Manifest, record: Mapping[str, Any]) -> tuple[Path, Manifest] | None:
-    """The newest table of these settings that is neither complete nor being filled."""
+    """Return the newest table of these settings that is neither complete nor being filled."""
     found = sorted(_manifests(folder, stem, settings), key=lambda one: (str(one[1].get("start")), str(one[0])))
     for path, manifest in reversed(found):
         if manifest["status"] == "complete" or (manifest["status"] == "running" and may_be_alive(manifest)):
@@ -166,7 +166,7 @@ def _changes(manifest: Manifest, record: Mapping[str, Any]) -> str:
 
 
 def read_cost_table(path: Path) -> tuple[Kind, pd.DataFrame]:
-    """A table and what it is of, told by its columns.
+    """Return a table and what it is of, which its columns tell.
 
     Raises:
         RunError: if it cannot be read, is none of these, or has no row.
@@ -185,6 +185,6 @@ def read_cost_table(path: Path) -> tuple[Kind, pd.DataFrame]:
                 raise RunError(f"{path}: has no rows")
             return kind, table
     raise RunError(
-        f"{path}: is no table of kattn complexity, benchmark or kernel-pca; those of a run are read by the run's "
-        "folder or name"
+        f"{path}: is no table of kattn complexity, model-costs, decoding, benchmark or kernel-pca; those of a run are "
+        "read by the run's folder or name"
     )

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 
 from kattn_cli.commands.kernel_pca import cli as cli_kernel_pca
 from kattn_cli.commands.kernel_pca import solvers as command
-from kattn_cli.commands.kernel_pca.solvers import DataName, Settings, measure_kernel_pca
+from kattn_cli.commands.kernel_pca.solvers import DataName, PcaSettings, measure_kernel_pca
 from kattn_cli.errors import KattnError, Stopped
 from kattn_cli.kernel_pca.tuning import SOLVERS
 
-SMALL = Settings(components=4, tolerance=1e-2, rounds=2, points=150, seed=3)
+SMALL = PcaSettings(components=4, tolerance=1e-2, rounds=2, points=150, seed=3)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_table_and_manifest(tmp_path: Path) -> None:
 
 
 def test_accuracy_is_reproducible_and_the_next_table_has_a_name_of_its_own(tmp_path: Path) -> None:
-    """Settings are tuned by time, so only what is not tuned must be the same again."""
+    """PcaSettings are tuned by time, so only what is not tuned must be the same again."""
     first, second = (measure_kernel_pca(["synthetic"], ["rbf"], SMALL, results=tmp_path)[0] for _ in range(2))
     assert second.name == "synthetic-2.csv"
     chosen = [pd.read_csv(path).query("solver.str.contains('defaults')")["accuracy"] for path in (first, second)]
@@ -66,7 +66,7 @@ def test_points_are_centred_and_of_variance_one(name: DataName, shape: tuple[int
 
 def test_too_many_components(tmp_path: Path) -> None:
     with pytest.raises(KattnError, match="--components 150: expected fewer than the 150 points of synthetic"):
-        measure_kernel_pca(["synthetic"], ["rbf"], Settings(components=150, points=150), results=tmp_path)
+        measure_kernel_pca(["synthetic"], ["rbf"], PcaSettings(components=150, points=150), results=tmp_path)
     assert not list(tmp_path.iterdir())
 
 

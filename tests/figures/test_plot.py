@@ -108,7 +108,7 @@ def test_tables_that_cannot_be_drawn(tmp_path: Path) -> None:
     for name, text in {
         "absent.csv": r"absent.csv: cannot be read: No such file or directory",
         "empty.csv": r"empty.csv: cannot be read as a table \(No columns to parse from file\)",
-        "other.csv": r"other.csv: is no table of kattn complexity, benchmark or kernel-pca; those of a run are read",
+        "other.csv": r"other.csv: is no table of kattn complexity, model-costs, decoding, benchmark or kernel-pca",
         "failed.csv": r"failed.csv: has no measurement that went well, so there is nothing",
         "races.csv": r"races.csv: has no rows$",
     }.items():

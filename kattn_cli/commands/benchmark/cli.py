@@ -36,9 +36,10 @@ def benchmark(
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
 ) -> None:
-    """Our operators against slow ones and PyTorch's: ratios within one run, exponents, decoding, bandwidth.
+    """Our operators against slow ones and PyTorch's.
 
-    Slow is each operator by its equations, one after the other. Programs take turns, round by round; a ratio is the
+    Ratios within one run, exponents, decoding, bandwidth. Slow is each operator by its equations, one after the other.
+    Programs take turns, round by round; a ratio is the
     median over rounds, with its 95 % interval (nan for fewer than six), beside the bound it is to keep.
     """
     silence_profiler()

@@ -21,7 +21,7 @@ DIM, HEADS = 384, 8
 
 
 class Check(NamedTuple):
-    """A figure with its 95 % interval, the bound it was to keep, if any, and what it is, in words."""
+    """A value with its 95 % interval, the bound it is to keep, if any, and what it is, in words."""
 
     quantity: str
     ours: str
@@ -35,14 +35,14 @@ class Check(NamedTuple):
 
     @property
     def holds(self) -> str:
-        """``yes`` or ``no``, by the figure itself; empty without a bound."""
+        """``yes`` or ``no``, by the value itself; empty without a bound."""
         if self.bound is None:
             return ""
         return "yes" if (self.value >= self.bound) == (self.relation == "at least") else "no"
 
 
 class Outcome(NamedTuple):
-    """Rows of the table, and checks."""
+    """What an item found: rows of measurements, and values that are held to bounds."""
 
     rows: list[Row]
     checks: list[Check]
@@ -60,41 +60,41 @@ class Place:
     on_turn: Callable[[str], None]
 
     def in_turns(self, programs: Mapping[str, Program]) -> Times:
-        """Milliseconds a call of each, one a round."""
+        """Return the milliseconds a call of each program, one a round."""
         return in_turns(programs, self.device, rounds=self.rounds, seconds=self.seconds, on_turn=self.on_turn)
 
     @property
     def itemsize(self) -> int:
-        """Bytes of an entry."""
+        """The bytes of an entry."""
         return self.dtype.itemsize
 
     def draw(self, *shape: int) -> Tensor:
-        """Standard normal numbers, the same on every machine."""
+        """Return standard normal numbers, drawn on the CPU so that they are the same for every device."""
         return torch.randn(shape).to(self.device, self.dtype)
 
     def heads(self, batch: int, tokens: int, count: int = 1, dim: int = DIM, heads: int = HEADS) -> tuple[Tensor, ...]:
-        """``count`` tensors ``(B, H, N, d)`` laid out as a projection to ``count·C`` leaves them."""
+        """Return ``count`` tensors ``(B, H, N, d)``, laid out as a projection to ``count·C`` leaves them."""
         return self.draw(batch, tokens, count, heads, dim // heads).permute(2, 0, 3, 1, 4).unbind(0)
 
     def mechanism(
         self, name: str, tokens: int, *, dim: int = DIM, heads: int = HEADS, causal: bool = False, **options: Any
     ) -> nn.Module:
-        """A mechanism with its projections."""
+        """Return a mechanism with its projections."""
         seed_torch(0, Stream.COMPLEXITY, tokens)
         module = build_attention(name, options, dim=dim, heads=heads, seq_len=tokens, causal=causal)
         return module.to(self.device, self.dtype)
 
     def trained(self, module: nn.Module, batch: int, tokens: int, dim: int = DIM) -> Program:
-        """Forward and backward of a module, to its input and its parameters."""
+        """Return the forward and backward pass of a module, to its input and its parameters."""
         return forward_backward(lambda x: module(x), [self.draw(batch, tokens, dim)], module.parameters())
 
 
 def forward_backward(
     function: Callable[..., Tensor | tuple[Tensor, ...]], inputs: Iterable[Tensor], parameters: Iterable[Tensor] = ()
 ) -> Program:
-    """The function and the gradients of its inputs and of ``parameters``, for fixed gradients of its outputs.
+    """Return a program: the function and the gradients of its inputs and ``parameters``.
 
-    Those lie in memory as the outputs do, so that no version has to copy them.
+    The gradients of its outputs are fixed and lie in memory as the outputs do, so that no version has to copy them.
     """
     leaves = [tensor.detach().requires_grad_() for tensor in inputs]
     wanted = [*leaves, *parameters]
@@ -109,7 +109,7 @@ def forward_backward(
 
 
 def by_version(program: Program, version: str) -> Program:
-    """The program with every operator in this version."""
+    """Return the program with every operator in this version."""
 
     def run() -> object:
         with operators(version):

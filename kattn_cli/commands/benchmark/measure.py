@@ -40,7 +40,7 @@ def run_benchmark(
     """Measure the items and return the path of the table of checks, ``<results>/benchmark/<device>.csv``.
 
     Every single measurement goes to ``<device>.measured.csv`` beside it. An item that fails says so in a check of
-    its own, and the others go on.
+    its own, and the others are measured all the same.
 
     Raises:
         KattnError: if an item is unknown.
@@ -85,10 +85,10 @@ def _outcome(name: str, place: Place) -> Outcome:
     try:
         return ITEMS[name](place)
     except (RuntimeError, MemoryError) as error:
-        said = str(error).strip().splitlines() or [type(error).__name__]
-        console.print(f"{name}: failed: {said[0]}", markup=False)
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        console.print(f"{name}: failed: {reason}", markup=False)
         nothing = float("nan")
-        failed = Check("failed", "", "", nothing, nothing, nothing, "at least", None, said[0])
+        failed = Check("failed", "", "", nothing, nothing, nothing, "at least", None, reason)
         return Outcome([], [failed])
 
 

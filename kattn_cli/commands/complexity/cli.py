@@ -75,14 +75,14 @@ def complexity(
 ) -> None:
     """Time, memory and operations of mechanisms over N.
 
-    And the exponents fitted to them. Every combination of the sizes is measured, one row each. Softmax is always among
+    With the exponents fitted to them. Every combination of the sizes is measured, one row each. Softmax is always among
     them, by PyTorch's fused attention ("softmax") and with its N × N matrix ("softmax (slow)"). Time is the median of
     repeated calls with its interquartile range; memory is the peak above input and parameters; operations are those of
     a forward pass by the mechanism's own formula, beside what torch's counter sees, which is matrix products alone.
-    Formulas leave out memory moves, indices and random draws. What does not fit, takes too long or fails is said in its
-    row.
+    Formulas leave out memory moves, indices and random draws. What does not fit, takes too long or fails has a row
+    that says so.
 
-    Of whole models: kattn model-costs. Of one more token: kattn decoding.
+    For whole models see kattn model-costs, for one more token kattn decoding.
     """
     dims, heads = dim or [192], heads or [3]
     _refuse_indivisible(dims, heads)

@@ -16,14 +16,14 @@ from kattn_cli.recipe.options import arguments
 from kattn_cli.recipe.schema import Mechanism
 
 CAUSAL_PRIMAL = "primal projection=data-independent"
-"""The one of primal's forms that can be causal."""
+"""The one form of Primal-Attention that can be causal."""
 BASELINE = "softmax"
 BASELINE_VERSIONS: tuple[Version, ...] = ("fast", "slow")
 """PyTorch's fused attention, which a user would otherwise pick, and the N × N matrix."""
 
 
 class Setting(NamedTuple):
-    """All that is fixed while N grows, but for the pass."""
+    """What is fixed while N grows, but for the pass."""
 
     dim: int
     heads: int
@@ -34,7 +34,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True)
 class Grid:
-    """Every combination of these is measured."""
+    """The sizes of which every combination is measured."""
 
     lengths: tuple[int, ...]
     dims: tuple[int, ...]
@@ -45,7 +45,7 @@ class Grid:
     dtypes: tuple[str, ...]
 
     def settings(self) -> Iterator[Setting]:
-        """Every combination but for N and the pass."""
+        """Yield every combination but for N and the pass."""
         for one in product(self.dtypes, self.causal, self.dims, self.heads, self.batches):
             dtype, causal, dim, heads, batch = one
             yield Setting(dim, heads, batch, causal, dtype)
@@ -70,9 +70,9 @@ class Competitor(NamedTuple):
 def competitors(
     references: Sequence[str], names: Sequence[str], versions: Sequence[Version], *, causal: bool
 ) -> list[Competitor]:
-    """The baselines, then the mechanisms of the recipes and those named, each in every one of the versions.
+    """Return the baselines, then the mechanisms of the recipes and those named, each in every version.
 
-    Where none is given, those of the papers, and where ``causal`` is asked for the causal form of primal too.
+    Where none is given, these are the papers' and, where ``causal`` is asked for, the causal form of primal.
 
     Raises:
         RecipeError: if one does not exist, or its options are at fault.

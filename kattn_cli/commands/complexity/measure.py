@@ -37,7 +37,7 @@ SMALLER = " at a smaller size"
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a row may take: ``seconds`` of repeats at least, ``longest`` seconds a call, ``memory`` bytes on a CPU."""
+    """What a row may take: at least ``seconds`` of repeats, ``longest`` seconds a call, ``memory`` bytes on a CPU."""
 
     seconds: float
     longest: float
@@ -46,7 +46,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Outcome:
-    """``status``: ``ok``, or why there is no ``cost``; ``counted`` is there also for a size that did not fit."""
+    """What came of a row: ``status`` is ``ok`` or why there is no ``cost``; what does not fit is ``counted``, too."""
 
     status: str
     counted: Count | None = None
@@ -65,8 +65,8 @@ def measure_complexity(
     """Measure each mechanism in every combination of the grid, a row each, and return the path of the CSV.
 
     A size that does not fit in memory, or takes too long, gets a row that says so, and larger ones of that mechanism
-    are not tried; nor is what has no causal form. A mechanism that raises an error gets a row with it, and the rest
-    goes on. With ``resume``, rows that are there are kept, but for those that failed.
+    are not tried; nor is what has no causal form. A mechanism that raises an error gets a row with it, and the others
+    are measured all the same. With ``resume``, only rows that are missing or failed are measured.
     """
     series = [(one, setting, what) for setting in grid.settings() for one in chosen for what in grid.passes]
     mechanisms = [[one.label, one.version, {"name": one.mechanism.name, **one.mechanism.options}] for one in chosen]
@@ -145,13 +145,13 @@ def _counted_by_running(module: nn.Module, n: int, dim: int, device: torch.devic
 
 
 def _first_line(text: str) -> str:
-    """The first line of an error's text, and the place at its end where the text has several lines."""
+    """Return the first line of an error's text, and the place at its end where the text has several lines."""
     first, *others = text.splitlines()
     return f"{first} … {text[text.rindex('(') :]}" if others else first
 
 
 def _key(one: Competitor, setting: Setting, what: Pass, n: int) -> dict[str, Any]:
-    """The columns :data:`KEYS`."""
+    """Return the columns :data:`KEYS`."""
     return {
         "attention": one.label,
         "version": one.version,

@@ -60,7 +60,7 @@ def decoding(
     """Time and memory of one more token over its context.
 
     Of causal mechanisms. Contexts take turns, so that a difference of a few per cent shows. A cost is flat where it
-    stays near that behind the shortest context. A context that does not fit in memory is said in its row.
+    stays near that behind the shortest context. A context that does not fit in memory has a row that says so.
     """
     silence_profiler()
     where = start(quiet, device)

@@ -28,7 +28,7 @@ FOLDER = "complexity"
 KEYS = ("attention", "context")
 OUT_OF_MEMORY = "out of memory"
 POSITIONS = 2
-"""Mechanisms with a parameter for each position get so many times the longest context."""
+"""Mechanisms with a parameter for each position get this many times the longest context."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ def measure_decoding(
     limit: int | None,
     resume: bool,
 ) -> Path:
-    """Measure each mechanism behind every context and print what was found; rows go to ``decoding-<device>.csv``.
+    """Measure each mechanism behind every context, print what was found and return ``decoding-<device>.csv``.
 
-    A row is one mechanism and context; how it is measured: :func:`~kattn_cli.costs.decoding.decoding_costs`. A
-    context that does not fit in memory gets a row that says so, and longer ones are not tried; a mechanism that fails
-    gets rows with its error, and the others go on.
+    A row is one mechanism and context, as :func:`~kattn_cli.costs.decoding.decoding_costs` measures it. A context
+    that does not fit in memory gets a row that says so, and longer ones are not tried; a mechanism that fails gets rows
+    with its error, and the others are measured all the same.
 
     Args:
         mechanisms: by label, with their options.
@@ -121,7 +121,7 @@ def _measured(
     seconds: float,
     limit: int | None,
 ) -> tuple[dict[int, TokenCost], str]:
-    """Costs by context, and why those missing are."""
+    """Return costs by context, and why those that are missing are."""
     seed_torch(0, Stream.COMPLEXITY)
     try:
         module = _build(mechanism, POSITIONS * contexts[-1], sizes).to(device, getattr(torch, sizes.dtype)).eval()
@@ -142,7 +142,7 @@ def _rows(contexts: Sequence[int], costs: Mapping[int, TokenCost], failure: str)
 
 
 def print_decoding(costs: pd.DataFrame) -> None:
-    """The costs of a token behind each context, then one line a mechanism: flat or not."""
+    """Print the costs of a token behind each context, then one line a mechanism: flat or not."""
     shortest = costs.loc[costs["status"] == "ok", "context"].min()
     compared = f"to {shortest:,.0f} (95 %)"
     print_wide(

@@ -22,7 +22,7 @@ class DataSet(str, Enum):
 
 
 class Kernel(str, Enum):
-    """Its kernel."""
+    """The kernel."""
 
     rbf = "rbf"
     polynomial = "polynomial"
@@ -77,21 +77,22 @@ def kernel_pca(
     """
     if not 0 < tolerance < 1:
         raise KattnError(f"--tolerance {tolerance}: expected a share above 0 and below 1, such as 1e-2")
-    from kattn_cli.commands.kernel_pca.solvers import FOLDER, Settings
+    from kattn_cli.commands.kernel_pca.solvers import FOLDER, PcaSettings
     from kattn_cli.console import console
 
     console.quiet = quiet
-    settings = Settings(components, tolerance, rounds, n, seed)
-    chosen: Any = [one.value for one in data or DataSet], [one.value for one in kernel or Kernel]
+    settings = PcaSettings(components, tolerance, rounds, n, seed)
+    sets: list[Any] = [one.value for one in data or DataSet]
+    kernels: list[Any] = [one.value for one in kernel or Kernel]
     with stoppable(f"the rounds that were finished are under {results / FOLDER}/"):
         for table in tables or [Table.solvers]:
             if table is Table.solvers:
-                _solvers(*chosen, settings, results)
+                _solvers(sets, kernels, settings, results)
             else:
                 from kattn_cli.commands.kernel_pca.variants import measure_asymmetric, measure_losses
 
                 measure = measure_losses if table is Table.losses else measure_asymmetric
-                _print(measure(*chosen, settings, results))
+                _print(measure(sets, kernels, settings, results))
 
 
 def _solvers(data: list[Any], kernels: list[Any], settings: Any, results: Path) -> None:

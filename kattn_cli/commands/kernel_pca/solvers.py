@@ -1,4 +1,4 @@
-"""``kattn kernel-pca``: what kernel PCA costs to a stated accuracy, by the dual and by the standard solvers."""
+"""Measure what kernel PCA costs to a stated accuracy, by the dual and by the standard solvers."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ KernelName = Literal["rbf", "polynomial"]
 
 
 @dataclass(frozen=True)
-class Settings:
-    """``tolerance``: the share of the best components' variance that may be missed; ``points``: of synthetic data."""
+class PcaSettings:
+    """What is asked for; ``tolerance``: the share of variance that may be missed; ``points``: of synthetic data."""
 
     components: int = 20
     tolerance: float = 1e-2
@@ -50,9 +50,9 @@ class _Task(NamedTuple):
 
 
 def measure_kernel_pca(
-    data: Sequence[DataName], kernels: Sequence[KernelName], settings: Settings, *, results: Path
+    data: Sequence[DataName], kernels: Sequence[KernelName], settings: PcaSettings, *, results: Path
 ) -> list[Path]:
-    """Time the solvers in turns, round by round; one CSV for each data set, with a manifest beside it.
+    """Time the solvers in turns, round by round, and return one CSV for each data set, with a manifest beside it.
 
     Each iterative solver first gets the cheapest setting that reaches the tolerance
     (:mod:`kattn_cli.kernel_pca.tuning`), by other draws than those that are timed. Kernel matrices are made and
@@ -82,7 +82,7 @@ def measure_kernel_pca(
     return paths
 
 
-def points(data: Sequence[DataName], settings: Settings) -> dict[DataName, Array]:
+def points(data: Sequence[DataName], settings: PcaSettings) -> dict[DataName, Array]:
     """Return the points of each data set.
 
     Raises:
@@ -96,13 +96,13 @@ def points(data: Sequence[DataName], settings: Settings) -> dict[DataName, Array
     return every
 
 
-def record_of(settings: Settings) -> dict[str, Any]:
+def record_of(settings: PcaSettings) -> dict[str, Any]:
     """Return the manifest of a table, as it begins."""
     return {**provenance("cpu"), "threads": _threads(), "settings": asdict(settings)}
 
 
-def _points(name: DataName, settings: Settings) -> Array:
-    """``(N, d)`` with variance 1 over all entries, so that the kernels' own widths suit.
+def _points(name: DataName, settings: PcaSettings) -> Array:
+    """Return ``(N, d)`` with variance 1 over all entries, so that the kernels' own widths suit.
 
     ``synthetic``: normal, coordinate j of standard deviation in proportion to ``1/√j``.
     """
@@ -120,13 +120,15 @@ def _task(name: DataName, kernel: KernelName, x: Array, components: int) -> _Tas
     return _Task(name, kernel, gram, full(gram, components).values)
 
 
-def _tuned(task: _Task, settings: Settings) -> dict[str, Setting]:
+def _tuned(task: _Task, settings: PcaSettings) -> dict[str, Setting]:
     seeds = [(settings.seed, 1, draw) for draw in range(TUNING_DRAWS)]
     return {solver: tuned(solver, task.gram, task.exact, settings.tolerance, seeds) for solver in SOLVERS}
 
 
-def _rounds(task: _Task, chosen: dict[str, Setting], settings: Settings) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """Every solver once a round, in turns forwards and backwards."""
+def _rounds(
+    task: _Task, chosen: dict[str, Setting], settings: PcaSettings
+) -> Iterator[tuple[int, list[dict[str, Any]]]]:
+    """Yield the rows of each round, in which every solver takes its turn, forwards and backwards."""
     for number in range(1, settings.rounds + 1):
         order = list(SOLVERS) if number % 2 else list(SOLVERS)[::-1]
         rows = []
@@ -154,5 +156,5 @@ def _rounds(task: _Task, chosen: dict[str, Setting], settings: Settings) -> Iter
 
 
 def _threads() -> int:
-    """Of the linear algebra."""
+    """Return the number of threads of the linear algebra."""
     return max((library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"), default=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,15 @@ import numpy as np
 import torch
 
 from kattn_cli.audit.gram import centred
-from kattn_cli.commands.kernel_pca.solvers import FOLDER, KERNELS, DataName, KernelName, Settings, points, record_of
+from kattn_cli.commands.kernel_pca.solvers import (
+    FOLDER,
+    KERNELS,
+    DataName,
+    KernelName,
+    PcaSettings,
+    points,
+    record_of,
+)
 from kattn_cli.kernel_pca.robust import Huber, Insensitive, robust_kernel_pca
 from kattn_cli.kernel_pca.solvers import Array, full
 from kattn_cli.kernel_pca.svd import KernelSvd, kernel_svd, landmarks, nystrom
@@ -29,7 +38,9 @@ LANDMARKS = (0.05, 0.1, 0.2, 0.4)
 Row = dict[str, Any]
 
 
-def measure_losses(data: Sequence[DataName], kernels: Sequence[KernelName], settings: Settings, results: Path) -> Path:
+def measure_losses(
+    data: Sequence[DataName], kernels: Sequence[KernelName], settings: PcaSettings, results: Path
+) -> Path:
     """Write what each loss misses of the other points' variance where some points are outliers, a row each.
 
     ``missed``: the share of the best components' variance of the points that are no outliers. ``points``: the share
@@ -39,7 +50,7 @@ def measure_losses(data: Sequence[DataName], kernels: Sequence[KernelName], sett
 
 
 def measure_asymmetric(
-    data: Sequence[DataName], kernels: Sequence[KernelName], settings: Settings, results: Path
+    data: Sequence[DataName], kernels: Sequence[KernelName], settings: PcaSettings, results: Path
 ) -> Path:
     """Write time and error of kernel SVD, exact and from landmarks, of an asymmetric kernel matrix, a row each.
 
@@ -51,10 +62,10 @@ def measure_asymmetric(
 
 def _table(
     stem: str,
-    rows: Callable[[Array, KernelName, Settings], Iterator[Row]],
+    rows: Callable[[Array, KernelName, PcaSettings], Iterator[Row]],
     data: Sequence[DataName],
     kernels: Sequence[KernelName],
-    settings: Settings,
+    settings: PcaSettings,
     results: Path,
 ) -> Path:
     every = points(data, settings)
@@ -67,7 +78,7 @@ def _table(
     return path
 
 
-def _losses(x: Array, kernel: KernelName, settings: Settings) -> Iterator[Row]:
+def _losses(x: Array, kernel: KernelName, settings: PcaSettings) -> Iterator[Row]:
     draws = np.random.default_rng([settings.seed, 3])
     outliers = draws.permutation(len(x))[: round(OUTLIERS * len(x))]
     others = np.delete(np.arange(len(x)), outliers)
@@ -86,21 +97,21 @@ def _losses(x: Array, kernel: KernelName, settings: Settings) -> Iterator[Row]:
         one = robust_kernel_pca(gram, settings.components, loss, draws, start=plain.scores, tolerance=1e-4)
         found[type(loss).__name__] = one.weights, one.dual
     for name, (weights, dual) in found.items():
-        scores = (gram @ weights)[others]
+        scores = (gram @ weights)[others]  # about the mean of all points, and the outliers shift that
         missed = 1 - np.square(scores - scores.mean(0)).sum() / best
         used = {"loss": name, "threshold": "" if name == "variance" else f"{threshold:.4g}"}
         yield {**used, "outliers": OUTLIERS, "missed": f"{missed:.4g}", "points": f"{dual.any(axis=1).mean():.4g}"}
 
 
-def _asymmetric(x: Array, kernel: KernelName, settings: Settings) -> Iterator[Row]:
+def _asymmetric(x: Array, kernel: KernelName, settings: PcaSettings) -> Iterator[Row]:
     matrix = torch.from_numpy(KERNELS[kernel](x[::2], x[1::2]))
     matrix = matrix / matrix.abs().sum(1, keepdim=True)
     draws = torch.Generator().manual_seed(settings.seed)
-    yield _row("SVD", 1.0, matrix, lambda: kernel_svd(matrix, settings.components), settings.rounds)
+    yield _row("SVD", 1.0, matrix, partial(kernel_svd, matrix, settings.components), settings.rounds)
     for share in LANDMARKS:
         rows, columns = (landmarks(size, max(1, round(share * size)), draws) for size in matrix.shape)
         parts = matrix[rows], matrix[:, columns], rows
-        yield _row("Nyström", share, matrix, lambda parts=parts: nystrom(*parts, settings.components), settings.rounds)
+        yield _row("Nyström", share, matrix, partial(nystrom, *parts, settings.components), settings.rounds)
 
 
 def _row(method: str, share: float, matrix: torch.Tensor, solve: Callable[[], KernelSvd], rounds: int) -> Row:

@@ -58,7 +58,8 @@ def model_costs(
     """Time, memory and operations of whole models.
 
     Inference and a whole training step, with its optimizer, beside what the papers print. No data are read: inputs are
-    random, of the data set's shape. Multiples are of the first model. What does not fit or fails is said in its row.
+    random, of the data set's shape. Multiples are of the first model. What does not fit or fails has a row that says
+    so.
     """
     silence_profiler()
     where = start(quiet, device)

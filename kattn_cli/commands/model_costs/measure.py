@@ -42,11 +42,12 @@ def measure_models(
     limit: int | None,
     resume: bool,
 ) -> Path:
-    """Measure whole models and print them beside the papers' numbers; rows go to ``models-<device>.csv``.
+    """Measure whole models, print them beside the papers' numbers and return the path of ``models-<device>.csv``.
 
-    A row is one model, pass, batch and version of the operators. A model that does not fit in memory, or fails, gets
-    a row that says so, and the others go on. ``peak_mib`` is what a call takes above ``held_mib``: the weights, and for
-    a training step the optimizer's state. No data are read: inputs are random, of the data set's shape.
+    A row is one model, pass, batch and version of the operators. A model that does not fit in memory, or fails, gets a
+    row that says so, and the others are measured all the same. ``peak_mib`` is what a call takes above ``held_mib``:
+    the weights, and for a training step the optimizer's state. No data are read: inputs are random, of the data set's
+    shape.
 
     Args:
         references: recipes, folders of them, or decoders of GPT-2's base size such as ``decoder/tssa``.

@@ -38,9 +38,9 @@ LENGTHS = (4096, 8192)
 
 @dataclass(frozen=True)
 class RecipeModel:
-    """The model of a recipe, for inputs of its data set's size, which need not be there.
+    """The model of a recipe, for inputs of its data set's size; the data set need not be there.
 
-    ``attention`` gives it its colour; ``tokens``: how many its blocks see.
+    ``attention``: the mechanism that gives it its colour. ``tokens``: how many its blocks see.
     """
 
     name: str
@@ -50,15 +50,15 @@ class RecipeModel:
     data: LoadedData
 
     def build(self) -> nn.Module:
-        """The model, freshly initialised."""
+        """Return the model, freshly initialised."""
         return build(self.recipe, self.data)
 
     def sample(self, batch: int, device: torch.device | str = "cpu") -> Any:
-        """Random inputs."""
+        """Return random inputs."""
         return self.data.sample(batch, device)
 
     def training_step(self, model: Any, batch: int, precision: str) -> TrainingStep:
-        """A step of the recipe's training on one synthetic batch, ready to be repeated."""
+        """Return a step of the recipe's training on one synthetic batch, ready to be repeated."""
         fixed = SyntheticSplit(self.sample(batch, model.device), self.data.targets(batch, model.device), batch)
         outlined: Any = self.data
         data = replace(outlined, splits={"train": fixed, "validation": fixed})
@@ -76,20 +76,20 @@ class DecoderModel:
     mechanism: Mechanism
 
     def build(self) -> nn.Module:
-        """The model, freshly initialised."""
+        """Return the model, freshly initialised."""
         return CausalDecoder([self.layer() for _ in range(DEPTH)], dim=DIM, seq_len=self.tokens, vocabulary=VOCABULARY)
 
     def layer(self) -> nn.Module:
-        """The attention of one layer."""
+        """Return the attention of one layer."""
         sizes = {"dim": DIM, "heads": HEADS, "seq_len": self.tokens}
         return build_attention(self.mechanism.name, self.mechanism.options, **sizes, causal=True)
 
     def sample(self, batch: int, device: torch.device | str = "cpu") -> Tensor:
-        """Random token ids."""
+        """Return random token ids."""
         return torch.randint(VOCABULARY, (batch, self.tokens), device=device)
 
     def training_step(self, model: nn.Module, batch: int, precision: str) -> DecoderStep:
-        """A step with AdamW, ready to be repeated on texts of any batch."""
+        """Return a step with AdamW, ready to be repeated on texts of any batch."""
         return DecoderStep(model, Train().model_copy(update={"precision": precision}))
 
 
@@ -97,7 +97,7 @@ Measured = RecipeModel | DecoderModel
 
 
 def measured_models(references: Sequence[str], lengths: Sequence[int], overrides: Sequence[str] = ()) -> list[Measured]:
-    """The models that ``references`` name: recipes, folders of them, and decoders such as ``decoder/tssa``.
+    """Return the models that ``references`` name: recipes, folders of them, and decoders such as ``decoder/tssa``.
 
     Args:
         overrides: of the recipes.
@@ -132,7 +132,7 @@ def _models(reference: str, lengths: Sequence[int], overrides: Sequence[str]) ->
 
 
 def _decoding_mechanism(name: str) -> Mechanism:
-    """With its defaults; Primal-Attention in the one form that is causal."""
+    """Return a mechanism with its defaults, Primal-Attention in the one form that is causal."""
     given = {"projection": "data-independent"} if name == "primal" else {}
     if faults := check_options(name, given, ()):
         raise RecipeError(f"{DECODER}{name}: {faults[0].message}")
@@ -159,7 +159,7 @@ class Inference(nn.Module):
             return self.model(inputs)
 
     def held(self) -> int:
-        """Bytes of the weights and buffers."""
+        """Return the bytes of the weights and buffers."""
         return _bytes(self.model.state_dict().values())
 
 
@@ -181,7 +181,7 @@ class TrainingStep(nn.Module):
         self.trainer.optimizer.zero_grad()
 
     def held(self) -> int:
-        """Bytes of the weights, AdamW's moments and the averaged weights."""
+        """Return the bytes of the weights, AdamW's moments and the averaged weights."""
         average = self.trainer.ema.module.state_dict().values() if self.trainer.ema else ()
         weights = self.trainer.model.state_dict().values()
         return _bytes(weights) + _bytes(average) + _bytes(_moments(self.trainer.optimizer))
@@ -209,7 +209,7 @@ class DecoderStep(nn.Module):
         self.optimizer.zero_grad()
 
     def held(self) -> int:
-        """Bytes of the weights and AdamW's moments."""
+        """Return the bytes of the weights and AdamW's moments."""
         return _bytes(self.model.state_dict().values()) + _bytes(_moments(self.optimizer))
 
 

@@ -1,4 +1,4 @@
-"""A table of whole models on the console: their costs, as multiples of the first one's, and the papers' beside them."""
+"""Print the costs of whole models, as multiples of the first one's, and the papers' beside them."""
 
 from __future__ import annotations
 

@@ -22,7 +22,10 @@ def throughput(
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
 ) -> None:
-    """Training speed: our loop against timm's model in a plain one, and the recipe's data against synthetic input."""
+    """Training speed beside timm's, and of real data.
+
+    Our loop against timm's model in a plain one, and the recipe's data against synthetic input.
+    """
     where = start(quiet, device)
     from kattn_cli.commands.throughput.measure import PAIRS, measure_throughput
     from kattn_cli.console import console

@@ -43,16 +43,16 @@ Steps = Iterator[int]
 
 @dataclass(frozen=True)
 class Speeds:
-    """Images a second of each program in each round, ``{name: [one a round]}``."""
+    """Images a second of each program, ``{name: [one a round]}``."""
 
     rounds: dict[str, list[float]]
 
     def median(self, name: str) -> float:
-        """The median over rounds."""
+        """Return the median over rounds."""
         return statistics.median(self.rounds[name])
 
     def ratio(self, name: str, to: str) -> tuple[float, float, float]:
-        """Median, least and greatest of the ratios of the two in one round each."""
+        """Return median, least and greatest of the ratios of two programs in one round each."""
         ratios = [one / other for one, other in zip(self.rounds[name], self.rounds[to], strict=True)]
         return statistics.median(ratios), min(ratios), max(ratios)
 
@@ -65,7 +65,7 @@ def measure_speeds(
     steps: int,
     on_round: Callable[[int], None],
 ) -> Speeds:
-    """``rounds`` rounds of ``steps`` steps of each program, after a round that does not count."""
+    """Train ``steps`` steps of each program in each of ``rounds`` rounds, after one that does not count."""
     speeds: dict[str, list[float]] = {name: [] for name in programs}
     for number in range(rounds + 1):
         order = list(programs) if number % 2 else list(programs)[::-1]
@@ -86,7 +86,7 @@ def _images_per_second(program: Steps, device: torch.device, steps: int) -> floa
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Throughput:
     """Speeds in images a second, and where the table lies."""
 
     speeds: Speeds
@@ -95,8 +95,8 @@ class Comparison:
 
 def measure_throughput(
     reference: str, overrides: list[str], *, results: Path, device: torch.device, rounds: int, steps: int
-) -> Comparison:
-    """Measure the recipe's training in turns with its counterparts; rows go to ``throughput/<device>.csv``.
+) -> Throughput:
+    """Measure the recipe's training in turns with its counterparts and write ``throughput/<device>.csv``.
 
     Raises:
         RecipeError: naming every fault of the recipe.
@@ -122,7 +122,7 @@ def measure_throughput(
             bar.update(task, completed=number + 1, count=f"{number}/{rounds}", note=recipe.name)
 
         speeds = measure_speeds(programs, device, rounds=rounds, steps=steps, on_round=on_round)
-    return Comparison(speeds, _write(speeds, recipe, record, results / FOLDER, device, steps))
+    return Throughput(speeds, _write(speeds, recipe, record, results / FOLDER, device, steps))
 
 
 def _synthetic(recipe: Recipe, data: ImageData, device: torch.device) -> tuple[Tensor, Tensor]:
@@ -133,7 +133,7 @@ def _synthetic(recipe: Recipe, data: ImageData, device: torch.device) -> tuple[T
 
 
 def _bare(train: Train) -> Train:
-    """Of the settings, what a plain loop has too."""
+    """Return the settings that a plain loop has, too."""
     kept = {"batch_size", "lr", "weight_decay", "label_smoothing", "clip_grad", "precision", "compile"}
     return Train(**train.model_dump(include=kept))
 
@@ -157,7 +157,7 @@ def _no_hooks() -> Hooks:
 
 
 def _plain_loop(recipe: Recipe, data: ImageData, images: Tensor, labels: Tensor, device: torch.device) -> Iterator[int]:
-    """timm's vision transformer with timm's attention, in a loop of the fewest lines."""
+    """Train timm's vision transformer with timm's attention in a loop of the fewest lines."""
     seed_torch(recipe.seed, Stream.INITIALISATION)
     sizes: dict[str, Any] = {"image_size": data.image_size, "channels": data.channels, "classes": data.classes}
     if isinstance(recipe.model, TimmModel):

@@ -16,7 +16,7 @@ SHARE = {"cuda": 0.6}
 
 
 def bandwidth_shares(place: Place) -> Outcome:
-    """Bytes that the operator must move, over its time, as a share of the bandwidth of a copy."""
+    """Measure the bytes that the operator must move, over its time, as a share of a copy's bandwidth."""
     eta, bias = torch.ones(HEADS, device=place.device), torch.zeros(1, HEADS, TOKENS, 1, device=place.device)
     (w,) = place.heads(1, TOKENS)
     programs = {"tssa": forward_backward(tssa, [w, eta]), "causal tssa": forward_backward(causal_tssa, [w, eta, bias])}

@@ -36,7 +36,7 @@ DECODING: dict[str, dict[str, Any]] = {
 
 
 def time_exponents(place: Place) -> Outcome:
-    """Forward and backward with projections, N from 2,048 to 32,768; all sizes of a mechanism take turns."""
+    """Measure forward and backward with projections, N from 2,048 to 32,768; a mechanism's sizes take turns."""
     rows: list[Row] = []
     checks = []
     for label, options in TIMED.items():
@@ -53,7 +53,7 @@ def time_exponents(place: Place) -> Outcome:
 
 
 def memory_exponents(place: Place) -> Outcome:
-    """Peak memory of forward and backward of every mechanism, N from 1,024 to 8,192; the naive ones for comparison."""
+    """Measure peak memory of forward and backward of every mechanism, and of naive ones, N from 1,024 to 8,192."""
     rows: list[Row] = []
     checks = []
     programs = [(name, "fast", LINEAR) for name in ATTENTIONS] + [(name, "slow", None) for name in NAIVE]
@@ -73,7 +73,7 @@ def memory_exponents(place: Place) -> Outcome:
 
 
 def decoding(place: Place) -> Outcome:
-    """Time and state of one more token after 1,024 to 65,536; softmax attention with its cache, for comparison."""
+    """Measure time and state of one more token after 1,024 to 65,536, beside softmax attention with its cache."""
     rows: list[Row] = []
     checks = []
     for name, options in DECODING.items():

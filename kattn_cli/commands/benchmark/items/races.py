@@ -1,4 +1,4 @@
-"""Ours against what one would otherwise run: programs that take turns, and the ratio that we set ourselves.
+"""Our operators against what one would otherwise run: programs that take turns, and the ratios we ask for.
 
 C = 384 in 8 heads, forward and backward. ``slow`` is the operator by its equations, one after the other.
 """
@@ -39,7 +39,7 @@ PRIMAL_DIRECTIONS, PRIMAL_ROWS, PURSUIT = 32, 320, 4
 
 @dataclass(frozen=True)
 class Race:
-    """Programs, ours first; ``work``: what it must do at least, for the roofline.
+    """Programs that are compared, ours first; ``work``: what ours must do at least, for the roofline.
 
     ``speed``: the least ratio of each opponent's time to ours; ``memory``: the greatest of our peak to its.
     """

@@ -14,7 +14,7 @@ BATCH = {"cpu": 8, "cuda": 128}
 
 
 def training_steps(place: Place) -> Outcome:
-    """Forward, loss, backward and optimizer, as the recipe says; synthetic images, weights in float32."""
+    """Measure forward, loss, backward and optimizer, as the recipe says, on synthetic images with float32 weights."""
     rows: list[Row] = []
     checks = []
     batch = BATCH[place.device.type]
