@@ -14,7 +14,6 @@ from command_line import Said, kattn
 
 from kattn_cli.attention import MECHANISMS
 from kattn_cli.commands.complexity import measure as complexity
-from kattn_cli.commands.complexity import report as complexity_report
 from kattn_cli.commands.complexity.grid import competitors
 from kattn_cli.costs.timing import Cost
 from kattn_cli.errors import RecipeError
@@ -112,7 +111,7 @@ def test_every_combination_of_the_grid(
         return Cost(float(x.shape[1]), 0.1, 3, 1.0)
 
     monkeypatch.setattr(complexity, "measure", measure)
-    monkeypatch.setattr(complexity_report, "draw_all", lambda *_: [])
+    monkeypatch.setattr(complexity, "draw_complexity", lambda *_: [])
     grid = ("--n", "16", "--dim", "4", "--heads", "2", "--batch", "1", "--batch", "3")
     causal = ("--causal", "no", "--causal", "yes", "--dtype", "bfloat16", "--limit", "9")
     said, table = measured(capfd, tmp_path, "--attention", "xca", *grid, *causal)

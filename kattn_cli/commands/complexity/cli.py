@@ -92,8 +92,7 @@ def complexity(
     silence_profiler()
     where = start(quiet, device)
     from kattn_cli.commands.complexity.grid import Grid, competitors
-    from kattn_cli.commands.complexity.measure import FOLDER, Bounds, measure_complexity
-    from kattn_cli.commands.complexity.report import report
+    from kattn_cli.commands.complexity.measure import FOLDER, Bounds, measure_complexity, print_and_draw
     from kattn_cli.runs.cost_table import going_on
 
     seen = [one is Causal.yes for one in causal or [Causal.no]]
@@ -105,7 +104,8 @@ def complexity(
     bounds = Bounds(seconds, limit, int(memory * 2**30) if memory else None)
     with stoppable(going_on(results / FOLDER)):
         chosen = competitors(recipes or [], attention or [], versions, causal=True in seen)
-        report(measure_complexity(chosen, grid, bounds, results=results, device=where, resume=resume), fit_from)
+        path = measure_complexity(chosen, grid, bounds, results=results, device=where, resume=resume)
+        print_and_draw(path, fit_from)
 
 
 def _refuse_indivisible(dims: Sequence[int], heads: Sequence[int]) -> None:

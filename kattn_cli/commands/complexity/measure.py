@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import torch
 from torch import Tensor, nn
 
@@ -16,16 +17,17 @@ from kattn_cli.attention import attention_class
 from kattn_cli.attention.options import build_attention
 from kattn_cli.attention.user_file import one_line
 from kattn_cli.commands.complexity.grid import Competitor, Grid, Setting
-from kattn_cli.console import progress_bar
+from kattn_cli.console import console, print_wide, progress_bar
 from kattn_cli.costs.flops import Count, count_flops, count_without_running
 from kattn_cli.costs.memory import bounded_memory
 from kattn_cli.costs.timing import Cost, OutOfMemory, Pass, TooSlow, measure
 from kattn_cli.device import device_name
 from kattn_cli.errors import RecipeError
+from kattn_cli.figures.complexity import draw_complexity
 from kattn_cli.kernels.choice import operators
 from kattn_cli.runs.cost_table import CostTable
 from kattn_cli.runs.provenance import provenance
-from kattn_cli.tables.complexity import shown
+from kattn_cli.tables.complexity import completed, exponents, not_counted, options_lines, shortfalls, shown, summary
 from kattn_cli.training.seed import Stream, seed_torch
 
 FOLDER = "complexity"
@@ -33,6 +35,10 @@ KEYS = ("attention", "version", "pass", "dtype", "causal", "dim", "heads", "batc
 """What tells a row apart."""
 OK, NOT_CAUSAL, FAILED, MEMORY, SLOW = "ok", "no causal form", "failed", "out of memory", "over "
 SMALLER = " at a smaller size"
+LEFT_OUT = (
+    "Operations of a forward pass, all samples. torch's counter sees matrix products; biases and what is listed count "
+    "0 there. Formulas count all that is calculated, and leave out memory moves, indices and random draws."
+)
 
 
 @dataclass(frozen=True)
@@ -182,3 +188,32 @@ def _count_columns(count: Count | None, batch: int) -> dict[str, Any]:
         "not_counted": count and " ".join(count.not_counted),
         "parameters": count and count.parameters,
     }
+
+
+def print_and_draw(path: Path, fit_from: int | None = None) -> None:
+    """Print what was measured at the largest sizes, the exponents, and what was not counted; draw the figures.
+
+    The exponents go to ``<table>.exponents.csv``. A table of one size has neither them nor figures.
+    """
+    costs = pd.read_csv(path)
+    fitted = exponents(costs, fit_from)
+    for line in options_lines(completed(costs)):
+        console.print(line, markup=False)
+    _print_table(summary(costs, fitted))
+    for line in shortfalls(costs):
+        console.print(line, markup=False)
+    console.print()
+    _print_table(not_counted(costs))
+    console.print(LEFT_OUT)
+    console.print(path)
+    done = costs[costs["status"] == "ok"]
+    if done["n"].nunique() > 1:
+        fitted.to_csv(path.with_name(f"{path.stem}.exponents.csv"), index=False)
+    if done["n"].nunique() > 1 or done["dim"].nunique() > 1:
+        for picture in draw_complexity(costs, path.parent, path.stem, fit_from):
+            console.print(picture)
+
+
+def _print_table(table: pd.DataFrame) -> None:
+    if len(table):
+        print_wide(list(map(str, table)), table.astype(str).to_numpy().tolist())
