@@ -48,9 +48,9 @@ class Outcome:
 
     @property
     def reason(self) -> str:
-        """Why there is no value, in one line; else nothing."""
-        told = str(self.error) if self.error else self.traceback.strip().rpartition("\n")[2]
-        return " ".join(told.split())
+        """Return in one line why there is no value; empty where there is one."""
+        message = str(self.error) if self.error else self.traceback.strip().rpartition("\n")[2]
+        return " ".join(message.split())
 
 
 class Executor(Protocol):
@@ -59,7 +59,7 @@ class Executor(Protocol):
     def __init__(self, request: Request) -> None: ...
 
     def run(self, work: Work, tasks: Iterable[Any], interruption: Interruption) -> Iterator[tuple[int, Outcome] | None]:
-        """``work(task)`` for each task: its number and outcome as they come, and None every :data:`TICK` seconds.
+        """Yield number and outcome of ``work(task)`` for each task as they come, and None every :data:`TICK` seconds.
 
         Tasks fail alone. Once ``interruption`` has a signal, nothing more is begun and what is at work is asked to
         stop as after Ctrl-C; tasks that were not begun have no outcome.
@@ -71,7 +71,7 @@ class Executor(Protocol):
 
 
 def attempt(work: Work, task: Any) -> Outcome:
-    """Where the work is done: what it returns or raises, as something that can travel."""
+    """Do the work, and return what it returns or raises as something that can travel."""
     try:
         return Outcome(work(task))
     except (KattnError, Stopped) as error:
@@ -81,7 +81,7 @@ def attempt(work: Work, task: Any) -> Outcome:
 
 
 def optional(module: str, option: str, extra: str) -> Any:
-    """A package that not everybody has.
+    """Return a package that not everybody has.
 
     Raises:
         KattnError: if it is not installed, with the command that installs it.

@@ -131,7 +131,7 @@ def _with_threads(work: Callable[..., Any], threads: int, task: tuple[Any, ...])
 
 
 def deal_gpus(jobs: int, gpus: int) -> list[str]:
-    """The GPUs of each of ``jobs`` places, as ``CUDA_VISIBLE_DEVICES`` takes them; empty where all see all.
+    """Return the GPUs of each of ``jobs`` places, as ``CUDA_VISIBLE_DEVICES`` takes them; empty where all see all.
 
     Raises:
         KattnError: if one place asks for more than there are.
@@ -155,7 +155,7 @@ def _visible_gpus() -> list[str]:
 
 
 def _outcome(worker: Worker) -> Outcome | None:
-    """None where the process died before it could say anything."""
+    """Return what a process said, or None where it died before it could."""
     try:
         outcome: Outcome | None = worker.outcome.recv()
     except EOFError:
@@ -172,7 +172,7 @@ def _death(worker: Worker) -> KattnError:
 
 
 def _ask_to_stop(at_work: Iterable[Worker]) -> None:
-    """Again and again: a process hears it only while it trains."""
+    """Pass Ctrl-C on; this is done again and again, since a process hears it only while it trains."""
     for worker in at_work:
         if worker.process.pid is not None:
             with suppress(ProcessLookupError):
@@ -180,7 +180,7 @@ def _ask_to_stop(at_work: Iterable[Worker]) -> None:
 
 
 def _work(work: Work, task: object, outcome: Connection, environment: dict[str, str]) -> None:
-    """In a worker: it hears Ctrl-C only while it trains, when its loop listens, and does not outlive its parent."""
+    """Do the work in a process that hears Ctrl-C only while it trains, and does not outlive its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.update(environment)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -190,7 +190,7 @@ def _work(work: Work, task: object, outcome: Connection, environment: dict[str, 
 
 
 def _end_with_parent() -> None:
-    """Stop as after Ctrl-C, the step done and the state kept, when the parent is gone however it went."""
+    """Stop as after Ctrl-C, the step done and the state kept, once the parent is gone, however it went."""
     if parent := multiprocessing.parent_process():
         parent.join()
         os.kill(os.getpid(), signal.SIGTERM)

@@ -52,7 +52,7 @@ class RayExecutor:
                     yield None
 
     def _outcome(self, reference: Any) -> Outcome | None:
-        """None for a task that was taken back before it began."""
+        """Return what became of a task, or None where it was taken back before it began."""
         try:
             outcome: Outcome = self.ray.get(reference)
         except self.ray.exceptions.TaskCancelledError:
@@ -63,7 +63,7 @@ class RayExecutor:
 
     @contextmanager
     def _connected(self) -> Iterator[None]:
-        """Ray takes SIGTERM for itself when it begins, and gets it back from us."""
+        """Connect to Ray while inside. It takes SIGTERM for itself when it begins; we take it back."""
         ray, request = self.ray, self.request
         before = signal.getsignal(signal.SIGTERM)
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}

@@ -14,7 +14,7 @@ from kattn_cli.errors import Stopped
 from kattn_cli.executors.executor import Outcome, Work, attempt, optional
 
 GRACE_SECONDS = 600.0
-"""How long a job that was told to end waits to be ended or requeued."""
+"""How long a job that was asked to end waits to be ended or requeued."""
 
 
 class Requeued:
@@ -25,7 +25,7 @@ class Requeued:
     """
 
     def __call__(self, work: Work, task: Any) -> Outcome:
-        """What became of the work, unless the job is requeued meanwhile, which ends the process."""
+        """Return what became of the work, unless the job is requeued meanwhile, which ends the process."""
         environment = optional("submitit", "--on slurm", "slurm").JobEnvironment()
         with _first_keeping(environment._usr_sig()) as requeue:
             outcome = attempt(work, task)
@@ -36,13 +36,13 @@ class Requeued:
         return outcome
 
     def checkpoint(self, work: Work, task: Any) -> Any:
-        """What submitit runs when the job comes up again: the same, which resumes."""
+        """Return what submitit runs when the job comes up again: the same, which resumes."""
         return optional("submitit", "--on slurm", "slurm").helpers.DelayedSubmission(self, work, task)
 
 
 @contextmanager
 def _first_keeping(number: int) -> Iterator[Callable[[], None]]:
-    """While inside, signal ``number`` stops a training first; yields what then hands it on, if it came."""
+    """Let signal ``number`` stop a training first, while inside; yield what then hands it on, if it came."""
     requeueing, idle = signal.getsignal(number), signal.getsignal(signal.SIGTERM)
     asked = False
 

@@ -110,7 +110,7 @@ class SlurmExecutor:
                 subprocess.run(["scancel", "--quiet", option, *names], check=False)
 
     def _outcome(self, job: Any, *, stopping: bool) -> Outcome | None:
-        """None for one that was stopped before it could say anything."""
+        """Return what became of a job, or None where it was stopped before it could say anything."""
         if stopping and not job.paths.result_pickle.exists():
             return None
         failure = job.exception()

@@ -24,7 +24,7 @@ class DataSection(BaseModel):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The data set's own options as the recipe gives them."""
+        """Return the data set's own options as the recipe gives them."""
         return dict(self.model_extra or {})
 
 

@@ -1,4 +1,4 @@
-"""The words in which the faults of a recipe are told."""
+"""What is wrong with a recipe, in its own words: place, key and what was expected."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BOUNDS = {
 
 
 def faults_of(error: ValidationError, prefix: KeyPath, section: object) -> list[Fault]:
-    """Pydantic's errors in the words of a recipe; ``section`` is the model that was being filled."""
+    """Return pydantic's errors in the words of a recipe; ``section`` is the model that was being filled."""
     faults: dict[KeyPath, Fault] = {}
     for details in error.errors(include_url=False):
         path = (*prefix, *(part for part in details["loc"] if part != "[key]" and part not in ("int", "str")))
@@ -67,7 +67,7 @@ def _known_keys(section: object) -> list[str]:
 
 
 def show(value: Any) -> str:
-    """A value as a recipe would spell it, short enough for one line."""
+    """Return a value as a recipe would spell it, short enough for one line."""
     if isinstance(value, bool):
         return str(value).lower()
     if value is None:

@@ -86,7 +86,7 @@ def read_notes(source: Source) -> Notes:
 def filled(
     document: Document, overrides: Sequence[str] = (), check: Check | None = None, trial: Trial | None = None
 ) -> Recipe | None:
-    """The recipe that a document means; None where there are faults, which the document then holds."""
+    """Return the recipe that a document means, or None where there are faults, which the document then holds."""
     sections: dict[str, Any] = {}
     if isinstance(document.data, dict):
         for override in overrides:
@@ -143,12 +143,12 @@ def apply_override(override: str, document: Document) -> None:
 
 
 def key_path(dotted: str) -> KeyPath:
-    """``attention.layers.0`` as the path of a key."""
+    """Return ``attention.layers.0`` as the path of a key."""
     return tuple(int(part) if re.fullmatch(r"-?\d{1,9}", part) else part for part in dotted.split("."))
 
 
 def set_key(document: Document, path: KeyPath, value: Any, place: str) -> None:
-    """Give the key at ``path`` another value, said at ``place``; sections on the way that are not there are made."""
+    """Set the key at ``path`` to a value given at ``place``; make the sections on the way that are not there."""
     parent = document.data
     for depth, part in enumerate(path[:-1], 1):
         if isinstance(parent.get(part), str) and path[0] == "attention":
@@ -167,7 +167,7 @@ def set_key(document: Document, path: KeyPath, value: Any, place: str) -> None:
 
 
 def _validate(document: Document) -> dict[str, Any]:
-    """The sections that are sound; the faults of the others join the document's."""
+    """Return the sections that are sound; the faults of the others become the document's."""
     data, sound = document.data, {}
     for key in data:
         if key not in Recipe.model_fields:
@@ -192,7 +192,7 @@ def _validate(document: Document) -> dict[str, Any]:
 
 
 def _kind_of(section: str, data: Mapping[str, Any]) -> type[BaseModel] | None:
-    """Of a section that has several kinds, the one that the document means."""
+    """Return the kind of a section that the document means, where there are several."""
     if section == "model":
         return model_kind(data[section])
     if section == "data":
@@ -201,7 +201,7 @@ def _kind_of(section: str, data: Mapping[str, Any]) -> type[BaseModel] | None:
 
 
 def _contradictions(sections: Mapping[str, Any]) -> Iterable[Fault]:
-    """Values that are sound alone and not together."""
+    """Yield values that are sound alone and not together."""
     model, train, attention = (sections.get(name) for name in ("model", "train", "attention"))
     if model and not isinstance(model, TimmModel):
         yield from size_faults(model)

@@ -142,7 +142,6 @@ class DecisionTransformer(BaseModel):
 
 
 ImageModel = Vit | Tost | TimmModel
-SequenceModel = Encoder | Decoder
 OwnModel = Vit | Tost | Segmenter | Encoder | Decoder | DecisionTransformer
 Model = OwnModel | TimmModel
 KINDS: dict[str, type[OwnModel]] = {
@@ -194,25 +193,25 @@ paper, Table 1), and what makes FAN of the architecture that it shares with them
 
 
 def spell_out_preset(data: dict[Any, Any]) -> None:
-    """A preset's name becomes its model and sizes; what is given beside it wins."""
+    """Replace a preset's name by its model and sizes; what is given beside it wins."""
     given = data.get("model")
     if isinstance(given, dict) and isinstance(name := given.get("name"), str) and name in PRESETS:
         data["model"] = {**PRESETS[name], **{key: value for key, value in given.items() if key != "name"}}
 
 
 def model_kind(value: object) -> type[Model]:
-    """The kind of model that a recipe names."""
+    """Return the kind of model that a recipe names."""
     name = value.get("name", "vit") if isinstance(value, dict) else "vit"
     return KINDS.get(name, TimmModel) if isinstance(name, str) else TimmModel
 
 
 def reads_sequences(value: object) -> bool:
-    """Whether the model that a recipe names reads sequences, of tokens, of numbers or of steps, and not images."""
+    """Return whether the model that a recipe names reads sequences (of tokens, numbers or steps)."""
     return model_kind(value) in (Encoder, Decoder, DecisionTransformer)
 
 
 def size_faults(model: OwnModel) -> Iterable[Fault]:
-    """Sizes that are sound alone and not together."""
+    """Yield sizes that are sound alone and not together."""
     if model.dim % model.heads:
         yield Fault(("model", "heads"), f"must divide model.dim = {model.dim}, and {model.heads} does not")
     if isinstance(model, Vit | Segmenter) and model.position == "sincos" and model.dim % 4:
@@ -228,7 +227,7 @@ def size_faults(model: OwnModel) -> Iterable[Fault]:
 
 
 def timm_faults(given: Mapping[str, Any]) -> Iterable[Fault]:
-    """Sizes beside a name that is none of ours: a name of ours mistyped, or a model whose sizes come with its name."""
+    """Yield a fault for sizes beside a name that is not ours: a mistyped one, or one of timm's, which has its own."""
     sizes = {key for kind in KINDS.values() for key in kind.model_fields} - {*TimmModel.model_fields}
     if given.keys() & sizes:
         hint = did_you_mean(str(given.get("name")), [*KINDS, *PRESETS])

@@ -21,7 +21,7 @@ _STRICT = ConfigDict(
 
 
 def options_model(cls: type[object], given: Collection[str] = ()) -> type[BaseModel]:
-    """A pydantic model of the constructor's own keyword arguments, all but those ``given`` by its caller."""
+    """Return a pydantic model of the constructor's own keyword arguments, all but those ``given`` by its caller."""
     constructor = cls.__init__
     try:
         hints = typing.get_type_hints(constructor, include_extras=True)
@@ -39,14 +39,14 @@ def options_model(cls: type[object], given: Collection[str] = ()) -> type[BaseMo
 
 
 def option_names(cls: type[object], given: Collection[str] = ()) -> list[str]:
-    """The options as a recipe names them."""
+    """Return the options as a recipe names them."""
     return [str(info.alias) for info in options_model(cls, given).model_fields.values()]
 
 
 def option_faults(
     cls: type[object], options: Mapping[str, Any], path: KeyPath, given: Collection[str] = ()
 ) -> list[Fault]:
-    """What is wrong with ``options``, as a recipe gives them at ``path``."""
+    """Return what is wrong with ``options``, as a recipe gives them at ``path``."""
     model = options_model(cls, given)
     try:
         model.model_validate(dict(options))
@@ -56,11 +56,11 @@ def option_faults(
 
 
 def with_defaults(cls: type[object], options: Mapping[str, Any], given: Collection[str] = ()) -> dict[str, Any]:
-    """``options`` with every default written out, under their names in a recipe, in the constructor's order."""
+    """Return ``options`` and all defaults, under their names in a recipe, in the constructor's order."""
     return options_model(cls, given).model_validate(dict(options)).model_dump(by_alias=True)
 
 
 def arguments(cls: type[object], options: Mapping[str, Any]) -> dict[str, Any]:
-    """``options`` as the constructor's keyword arguments."""
+    """Return ``options`` as the constructor's keyword arguments."""
     parameters = inspect.signature(cls.__init__).parameters
     return {key if key in parameters else f"{key}_": value for key, value in options.items()}

@@ -16,7 +16,7 @@ from kattn_cli.recipe.train import Train
 
 
 def spelled_out(value: object) -> object:
-    """``symmetric`` is short for ``{name: symmetric}``."""
+    """Return ``{name: symmetric}``, which ``symmetric`` is short for; anything else as it is."""
     return {"name": value} if isinstance(value, str) else value
 
 
@@ -28,7 +28,7 @@ class Mechanism(BaseModel):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The mechanism's own options as the recipe gives them."""
+        """Return the mechanism's own options as the recipe gives them."""
         return dict(self.model_extra or {})
 
 
@@ -47,12 +47,12 @@ class Attention(Mechanism):
 
     @property
     def characteristic(self) -> str:
-        """The mechanism that sets this model apart: the first named that is not plain softmax or symmetric."""
+        """Return the mechanism that sets this model apart: the first that is not plain softmax or symmetric."""
         names = [self.name, *(one.name for one in self.layers.values())]
         return next((name for name in names if name not in ("softmax", "symmetric")), self.name)
 
     def per_layer(self, depth: int) -> list[Mechanism]:
-        """The mechanism of each of ``depth`` layers."""
+        """Return the mechanism of each of ``depth`` layers."""
         chosen: list[Mechanism] = [Mechanism(name=self.name, **self.options)] * depth
         for key, mechanism in self.layers.items():
             for layer in layers_of(key, depth):
@@ -80,18 +80,18 @@ class Recipe(BaseModel):
     train: Train = Train()
 
     def to_yaml(self) -> str:
-        """The recipe with every default written out."""
+        """Return the recipe as YAML, with every default written out."""
         return yaml.safe_dump(self.model_dump(), sort_keys=False, allow_unicode=True)
 
 
 def per_seed(recipe: Recipe, seeds: Sequence[int]) -> list[Recipe]:
-    """The recipe once for each of ``seeds``, or else of its own."""
+    """Return the recipe once for each of ``seeds``, or else of its own."""
     chosen = seeds or recipe.seeds or [recipe.seed]
     return [recipe.model_copy(update={"seed": seed, "seeds": None}) for seed in chosen]
 
 
 def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The sections of a recipe by dotted keys: ``{"train.epochs": 5}``."""
+    """Return the sections of a recipe by dotted keys: ``{"train.epochs": 5}``."""
     keys: dict[str, Any] = {}
     for key, value in tree.items():
         keys |= flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
@@ -99,7 +99,7 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def layers_of(key: LayerKey, depth: int) -> range:
-    """The layers that ``key`` names in a model of ``depth`` layers; empty where it names none."""
+    """Return the layers that ``key`` names in a model of ``depth`` layers; empty where it names none."""
     if isinstance(key, int):
         return range(depth)[key : key + 1 or None] if -depth <= key < depth else range(0)
     match = LAYER_SLICE.fullmatch(key)
@@ -110,7 +110,7 @@ def layers_of(key: LayerKey, depth: int) -> range:
 
 
 def layer_faults(attention: Attention, depth: int) -> Iterable[Fault]:
-    """Layers that a model of ``depth`` layers does not have, and layers named twice."""
+    """Yield layers that a model of ``depth`` layers does not have, and layers named twice."""
     owner: dict[int, LayerKey] = {}
     for key in attention.layers:
         path = ("attention", "layers", key)

@@ -55,7 +55,7 @@ Combination = Sequence[Setting]
 
 
 def combinations(document: Document, over: Sequence[str], given: Sequence[str]) -> list[Combination]:
-    """All settings to try together, at least ``()``; what is wrong with them becomes faults of the document.
+    """Return all settings to try together, at least ``()``; what is wrong with them becomes faults of the document.
 
     Args:
         document: a recipe's file. Its ``sweep`` is taken out.
@@ -120,7 +120,7 @@ def _list(document: Document, asked: Sequence[Any]) -> Iterator[Combination]:
 
 
 def _over(document: Document, text: str) -> tuple[str, list[Setting]]:
-    """One ``KEY=[VALUE,VALUE]``; the brackets may be left out."""
+    """Read one ``KEY=[VALUE,VALUE]``; the brackets may be left out."""
     key, equals, values = text.partition("=")
     whole = (f"--over {key}",)
     read = parse(values if values.lstrip().startswith("[") else f"[{values}]")
@@ -157,12 +157,12 @@ class Point:
 
     @property
     def overrides(self) -> list[str]:
-        """The settings as ``key=value``."""
+        """Return the settings as ``key=value``."""
         return [f"{key}={spelled(value)}" for key, value in self.settings.items()]
 
 
 def spelled(value: Any) -> str:
-    """A value as one would give it on the command line."""
+    """Return a value as one would give it on the command line."""
     if isinstance(value, str):
         return value
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**6, allow_unicode=True)
@@ -218,7 +218,7 @@ def _points(
     trial: Trial | None,
     complete: Callable[[Recipe], Recipe],
 ) -> Iterator[Point]:
-    """The sound ones; the faults of all become the document's."""
+    """Yield the points that are sound; the faults of all become the document's."""
     sound = not document.faults
     found: list[list[Fault]] = []
     known: dict[str, Point] = {}
@@ -246,7 +246,7 @@ def _of_seeds(recipe: Recipe, settings: Combination, seeds: Sequence[int]) -> li
 
 
 def gathered(chosen: Sequence[Combination], found: Sequence[Iterable[Fault]]) -> Iterator[Fault]:
-    """The faults of all combinations, each told once, at the value it is about.
+    """Yield the faults of all combinations, each once, at the value it is about.
 
     Args:
         chosen: the combinations of settings.
@@ -258,16 +258,16 @@ def gathered(chosen: Sequence[Combination], found: Sequence[Iterable[Fault]]) ->
             own = [one for one in settings if _is_about(fault.path, one.key)]
             about = max(own, key=lambda one: len(key_path(one.key)), default=None)
             rest = fault.path[len(key_path(about.key)) :] if about else ()
-            told = Fault((*about.path, *rest), fault.message, about.place) if about else fault
-            seen.setdefault(told, (about, []))[1].append(number)
-    for told, (about, numbers) in seen.items():
+            moved = Fault((*about.path, *rest), fault.message, about.place) if about else fault
+            seen.setdefault(moved, (about, []))[1].append(number)
+    for fault, (about, numbers) in seen.items():
         having = [n for n, settings in enumerate(chosen) if about is None or about in settings]
         if numbers == having:
-            yield told
+            yield fault
         else:
             first = " ".join(f"{one.key}={spelled(one.value)}" for one in chosen[numbers[0]] if one is not about)
             count = f"with {first}" if len(numbers) == 1 else f"in {len(numbers)} points, the first with {first}"
-            yield Fault(told.path, f"{told.message} ({count})", told.place)
+            yield Fault(fault.path, f"{fault.message} ({count})", fault.place)
 
 
 def _is_about(path: KeyPath, key: str) -> bool:

@@ -64,21 +64,21 @@ AUGMENTATIONS = ("crop_padding", "crop_scale", "flip", "randaugment", "erasing",
 
 
 def augmentation_faults(train: Train) -> Iterable[Fault]:
-    """Of a training on sequences: what can be done to images alone."""
+    """Yield what a training on sequences asks for and can be done to images alone."""
     for key in AUGMENTATIONS:
         if getattr(train, key):
             yield Fault(("train", key), "is for images, and the model reads sequences; leave this out")
 
 
 def mask_faults(train: Train) -> Iterable[Fault]:
-    """Of a training on images with masks: what would change the one and not the other."""
+    """Yield what a training on images with masks asks for and would change the one and not the other."""
     for key in AUGMENTATIONS:
         if key != "flip" and getattr(train, key):
             yield Fault(("train", key), "is for images without masks; leave this out")
 
 
 def train_faults(train: Train) -> Iterable[Fault]:
-    """Values that are sound alone and not together."""
+    """Yield values that are sound alone and not together."""
     if not train.warmup_steps and train.warmup_epochs >= train.epochs > 1:
         yield Fault(("train", "warmup_epochs"), f"must be less than train.epochs = {train.epochs}")
     if train.accumulate > train.batch_size:

@@ -45,7 +45,7 @@ class Notes:
 
     @property
     def expected(self) -> str:
-        """What to expect in words, ``top-1 95 to 98``."""
+        """Return what to expect in words, ``top-1 95 to 98``."""
         values = ((measure, value if isinstance(value, tuple) else (value,)) for measure, value in self.expect.items())
         return ", ".join(f"{measure} {' to '.join(f'{one:g}' for one in value)}" for measure, value in values)
 

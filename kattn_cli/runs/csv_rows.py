@@ -23,14 +23,14 @@ Row = Mapping[str, Any]
 
 
 def new_csv(folder: Path, stem: str) -> Path:
-    """``<stem>.csv``, or ``<stem>-2.csv`` and so on where that is taken; the folder is made."""
+    """Return ``<stem>.csv``, or ``<stem>-2.csv`` and so on where that is taken; make the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     names = (f"{stem}.csv" if k == 1 else f"{stem}-{k}.csv" for k in count(1))
     return next(folder / name for name in names if not (folder / name).exists())
 
 
 def write_manifest_of(table: Path, manifest: Row) -> None:
-    """The manifest of a table that belongs to no run, beside it.
+    """Write the manifest of a table that belongs to no run beside it.
 
     Raises:
         RunError: if it cannot be written.
@@ -93,7 +93,7 @@ def _columns(rows: Iterable[Row]) -> list[str]:
 
 
 def _csv_lines(columns: Sequence[str], rows: Sequence[Row], *, header: bool) -> Iterator[str]:
-    """One line a row, also where a value has several, so that a row that was cut off can be told."""
+    """Yield one line a row, also where a value has several, so that a row that was cut off is recognised."""
     for row in [dict(zip(columns, columns, strict=True)), *rows] if header else rows:
         buffer = StringIO()
         values = [row.get(column, "") for column in columns]
@@ -102,7 +102,9 @@ def _csv_lines(columns: Sequence[str], rows: Sequence[Row], *, header: bool) -> 
 
 
 def whole_rows(path: Path) -> str:
-    """A CSV's text without the half row that a killed process may have left at its end; empty where there is no file.
+    """Return a CSV's text without the half row that a killed process may have left at its end.
+
+    It is empty where there is no file.
 
     Raises:
         RunError: if it cannot be read.
@@ -114,7 +116,7 @@ def whole_rows(path: Path) -> str:
 
 
 def _whole_lines(path: Path) -> str:
-    """A last row without its line break, or with fewer fields than the header, was cut off."""
+    """Return a file's whole lines: a last one without line break, or with too few fields, was cut off."""
     if not path.exists():
         return ""
     with path.open("rb") as file:
@@ -136,7 +138,7 @@ def _records(path: Path, text: str) -> Iterator[list[str]]:
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV as text; none where there is no file. Half a row at its end is left out.
+    """Return the rows of a CSV as text; none where there is no file. Half a row at its end is left out.
 
     Raises:
         RunError: if it cannot be read, or has a row that does not fit its header.

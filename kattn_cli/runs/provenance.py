@@ -23,7 +23,7 @@ PACKAGES = (
 
 
 def provenance(device: str) -> dict[str, Any]:
-    """Commit (None outside a checkout), whether it was dirty, versions, machine, device, command, time."""
+    """Return commit (None outside a checkout), whether it was dirty, versions, machine, device, command, time."""
     commit, dirty = _commit()
     return {
         "command": shlex.join(["kattn", *sys.argv[1:]]),
@@ -37,7 +37,7 @@ def provenance(device: str) -> dict[str, Any]:
 
 
 def now() -> str:
-    """The time in UTC, ISO 8601, to the second."""
+    """Return the time in UTC, ISO 8601, to the second."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 

@@ -39,7 +39,7 @@ CHANGES_NOTHING = (
 UNNAMED = (*CHANGES_NOTHING, "data.path")
 """Overrides that a run is not called after."""
 FROM_RUNS = ("init_from", "data.vocabulary_from")
-"""Overrides that mean another run, which is told by its recipe's own name and its seed, and once."""
+"""Overrides that mean another run, which is named by its recipe's own name and its seed, and once."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Run:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest as it stands on disk.
+        """Return the manifest as it stands on disk.
 
         Raises:
             RunError: if it is not there, not JSON, or not a run's.
@@ -68,7 +68,7 @@ class Run:
 
     @property
     def recipe(self) -> Mapping[str, Any]:
-        """The resolved recipe as it stands on disk, as plain data that is shared and not to be changed; empty if none.
+        """Return the resolved recipe as it stands on disk: plain data, shared and not to be changed; empty if none.
 
         Raises:
             RunError: if it cannot be read.
@@ -78,7 +78,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The recipe's name."""
+        """Return the recipe's name."""
         return str(self.manifest["name"])
 
     @property
@@ -87,7 +87,7 @@ class Run:
 
     @property
     def label(self) -> str:
-        """The recipe's name, with the overrides that made this run differ from it, and how its epoch was chosen."""
+        """Return the recipe's name, the overrides by which this run differs from it, and how its epoch was chosen."""
         manifest = self.manifest
         chosen = ["(chosen on test)"] if manifest.get("chosen_on") == "test" else []
         return " ".join([self.name, *_named(manifest.get("overrides", [])), *chosen])
@@ -99,7 +99,7 @@ class Run:
 
     @property
     def status(self) -> str:
-        """``running``, ``finished``, ``interrupted``, ``failed``; ``died`` where its process is gone.
+        """Return ``running``, ``finished``, ``interrupted``, ``failed``, or ``died`` where its process is gone.
 
         ``unreadable`` where the manifest cannot be read.
         """
@@ -112,7 +112,7 @@ class Run:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Be the only process that trains this run, until the block is left (see :mod:`kattn_cli.runs.lock`).
+        """Hold the run as the only process that trains it, until the block is left (see :mod:`kattn_cli.runs.lock`).
 
         Raises:
             Held: if another process holds it.
@@ -138,7 +138,7 @@ class Run:
         self.update(status=status, end=now(), **NO_PROCESS, **changes)
 
     def try_end(self, status: str, **changes: Any) -> bool:
-        """As :meth:`end`, for while an error is on its way that a full disk must not hide; returns whether it did.
+        """Mark the run as over while an error is on its way that a full disk must not hide; return whether it was.
 
         If it did not, the manifest still says ``running``, which reads as ``died`` once this process is gone.
         """
@@ -153,7 +153,7 @@ class Run:
 
 
 def _named(overrides: Sequence[str]) -> list[str]:
-    """The overrides that a run is called after, in short."""
+    """Return the overrides that a run is called after, in short."""
     given = dict(one.partition("=")[::2] for one in overrides)
     if given.get(FROM_RUNS[0]) == given.get(FROM_RUNS[1]):
         given.pop(FROM_RUNS[1], None)
@@ -164,7 +164,7 @@ def _named(overrides: Sequence[str]) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _read_recipe(path: Path, changed: int) -> dict[str, Any]:
-    """A report asks for each many times; ``changed`` is when the file was."""
+    """Return a recipe as it stands on disk. A report asks for each often; ``changed`` is when the file was."""
     import yaml
 
     try:
@@ -177,7 +177,7 @@ def _read_recipe(path: Path, changed: int) -> dict[str, Any]:
 
 
 def create_run(results: Path, name: str, seed: int, recipe_yaml: str, manifest: Mapping[str, Any]) -> Run:
-    """A new folder that no other run shares, with its recipe and manifest.
+    """Make a new folder that no other run shares, with its recipe and manifest.
 
     Raises:
         RunError: if the folder or its files cannot be made; neither is left behind.

@@ -33,7 +33,7 @@ def faults_as(error: type[KattnError], path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path, keep: Path | None = None) -> Iterator[Path]:
-    """Where to write what takes the name ``path`` at the end of the block; after an error, ``path`` is as it was.
+    """Yield where to write what takes the name ``path`` when the block ends; after an error ``path`` is as it was.
 
     The file that had the name until then is called ``keep`` afterwards, if that is given. At every instant at least
     one of the two names means a whole file, once there was one.
@@ -70,7 +70,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def _replace_and_keep(new: Path, path: Path, keep: Path) -> None:
-    """``keep`` gives way last, so that it is there should ``path`` turn out to be damaged."""
+    """Replace ``path``; ``keep`` gives way last, so that it is there should ``path`` turn out to be damaged."""
     old = new.with_name("old")
     try:
         os.link(path, old)
