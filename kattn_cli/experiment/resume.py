@@ -42,16 +42,16 @@ def find_unfinished(recipe: Recipe, path: Path, results: Path, *, force: bool) -
         return _judge(named, _changes(named, recipe), force)
     folder = results / recipe.name
     runs = [run for run in reversed(all_runs(folder) if folder.is_dir() else []) if _is_of(run, recipe)]
-    told = [(run, _changes(run, recipe)) for run in runs]
+    changed = [(run, _changes(run, recipe)) for run in runs]
     for finished in (False, True):
-        for run, changes in told:
+        for run, changes in changed:
             if changes != {}:
                 continue
             if _is_trained_here(run):
                 return _judge(run, changes, force)
             if (run.status == "finished") == finished:
                 return Resumption(run, done=finished)
-    for run, changes in told:
+    for run, changes in changed:
         if _is_trained_here(run) or changes is None:
             continue
         if run.status != "finished" or _harmless(changes):

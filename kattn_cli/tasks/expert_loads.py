@@ -46,7 +46,7 @@ def note_evaluation(run: Run, model: AttentionModel, split: str, checkpoint: str
     loads = take_loads(model, training=False)
     if loads:
         replace_rows(run.folder / EXPERTS_CSV, rows(loads, split=split, epoch="", checkpoint=checkpoint), KEY)
-    return told(loads)
+    return summary(loads)
 
 
 def rows(loads: dict[int, ExpertLoad], **columns: Any) -> list[dict[str, Any]]:
@@ -67,8 +67,8 @@ def rows(loads: dict[int, ExpertLoad], **columns: Any) -> list[dict[str, Any]]:
     ]
 
 
-def told(loads: dict[int, ExpertLoad]) -> str:
-    """Who had most and least, and what was dropped; empty without experts."""
+def summary(loads: dict[int, ExpertLoad]) -> str:
+    """Return who had most and least, and what was dropped, in a line; empty without experts."""
     if not loads:
         return ""
     shares = [

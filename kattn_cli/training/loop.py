@@ -131,7 +131,7 @@ class Trainer:
         self._nonfinite = NonFinite(device)
         self._saved_step: int | None = None
         self._sums = torch.zeros(3 + self.objective.kept, dtype=torch.float64, device=device)
-        """Of the epoch: what is told, loss and auxiliary loss times that, and the objective's own."""
+        """Over the epoch: how many things were predicted, the two losses times that, and the objective's own sums."""
         self._validation: Checked | None = None
 
     def state(self) -> dict[str, Any]:
@@ -284,8 +284,8 @@ class Trainer:
         loss = task + auxiliary
         self.scaler.scale(loss * (shard.share * self.world.size)).backward()
         with torch.no_grad():
-            told = self.objective.told(targets)
-            means = torch.stack([told, task.double() * told, auxiliary.double() * told])
+            count = self.objective.count(targets)
+            means = torch.stack([count, task.double() * count, auxiliary.double() * count])
             sums += torch.cat((means, self.objective.sums(outputs, targets)))
         return loss.detach()
 
@@ -346,10 +346,10 @@ class Trainer:
 
     def _finish_epoch(self, epoch: int, samples_per_second: float) -> None:
         rate = learning_rate(self.progress.step - 1, self.steps_per_epoch, self.settings)
-        told, loss, auxiliary, *sums = self.world.sum(self._sums.cpu()).tolist()
+        count, loss, auxiliary, *sums = self.world.sum(self._sums.cpu()).tolist()
         self._sums.zero_()
         self._require_numbers(rate)
-        if not told:
+        if not count:
             raise TrainingError(f"every step of epoch {epoch + 1} was skipped: no loss was a finite number")
         checked = self._validate()
         if not math.isfinite(checked.loss):
@@ -360,8 +360,8 @@ class Trainer:
             f"{self.unit}_per_second": round(samples_per_second, 1),
             "seconds": round(self.progress.seconds, 3),
         }
-        trained = dict(split="train", loss=loss / told, auxiliary_loss=auxiliary / told)
-        trained |= self.objective.measures(sums, told)
+        trained = dict(split="train", loss=loss / count, auxiliary_loss=auxiliary / count)
+        trained |= self.objective.measures(sums, count)
         found = dict(split=self.chosen_on, loss=checked.loss, auxiliary_loss=checked.auxiliary_loss, **checked.measures)
         if self.world.main:
             self.hooks.on_epoch([{**shared, **row, "lr": rate, **timing} for row in (trained, found)])

@@ -22,7 +22,7 @@ class Checked(Protocol):
 
     @property
     def loss(self) -> float:
-        """Mean over what is told."""
+        """Mean over what is predicted."""
 
     @property
     def auxiliary_loss(self) -> float:
@@ -44,18 +44,18 @@ class Objective(ABC):
 
     @abstractmethod
     def loss(self, outputs: Tensor, targets: Any, label_smoothing: float) -> Tensor:
-        """The scalar that is minimised, auxiliary losses apart: a mean over what is told."""
+        """The scalar that is minimised, auxiliary losses apart: a mean over what is predicted."""
 
     @abstractmethod
-    def told(self, targets: Any) -> Tensor:
-        """How many things are told, ``()``: images, tokens, pixels, actions."""
+    def count(self, targets: Any) -> Tensor:
+        """Return how many things are predicted, ``()``: images, tokens, pixels, actions."""
 
     @abstractmethod
     def sums(self, outputs: Tensor, targets: Any) -> Tensor:
         """``(kept,)`` float64 sums over a batch, of which :meth:`measures` makes the measures of many batches."""
 
     @abstractmethod
-    def measures(self, sums: Sequence[float], told: float) -> dict[str, float]:
+    def measures(self, sums: Sequence[float], count: float) -> dict[str, float]:
         """Columns of ``metrics.csv``, in per cent where they are shares."""
 
     @abstractmethod

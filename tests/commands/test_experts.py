@@ -15,7 +15,7 @@ from kattn_cli.recipe.model import Decoder
 from kattn_cli.recipe.schema import Attention
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run, create_run
-from kattn_cli.tasks.expert_loads import EXPERTS_CSV, note_epoch, note_evaluation, rows, told
+from kattn_cli.tasks.expert_loads import EXPERTS_CSV, note_epoch, note_evaluation, rows, summary
 
 TOKENS = 2 * 5
 
@@ -101,7 +101,7 @@ def test_without_experts_nothing_is_written(run: Run) -> None:
 def test_the_line_by_hand() -> None:
     loads = {0: ExpertLoad([6, 2], [2, 0], [0.7, 0.3]), 1: ExpertLoad([4, 4], [0, 0], [0.5, 0.5])}
     evenness = (1 - (0.75 * math.log2(0.75) + 0.25 * math.log2(0.25))) / 2
-    assert told(loads) == (
+    assert summary(loads) == (
         "experts: most loaded 75.0 % (layer 0, expert 0), least 25.0 % (layer 0, expert 1), even 50.0 %; "
         f"evenness {evenness:.3f}; dropped 12.5 %"
     )

@@ -1,4 +1,4 @@
-"""A sixth kind of data, as somebody would add it: tones, each a short wave whose frequency is to be told."""
+"""A sixth kind of data, as somebody would add it: tones, each a short wave whose frequency is to be found."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class ToneError(Objective):
         """See :class:`Objective`."""
         return (outputs[:, 0] - targets).square().mean()
 
-    def told(self, targets: Tensor) -> Tensor:
+    def count(self, targets: Tensor) -> Tensor:
         """Return the number of tones."""
         return torch.full((), len(targets), dtype=torch.float64)
 
@@ -137,10 +137,10 @@ class ToneError(Objective):
         parts = ((outputs[:, 0] - targets).square(), targets, targets.square())
         return torch.stack([one.double().sum() for one in parts])
 
-    def measures(self, sums: Sequence[float], told: float) -> dict[str, float]:
+    def measures(self, sums: Sequence[float], count: float) -> dict[str, float]:
         """Return the share explained."""
         squares, total, power = sums
-        return {EXPLAINED.name: 1 - squares / (power - total**2 / told)}
+        return {EXPLAINED.name: 1 - squares / (power - total**2 / count)}
 
     @torch.no_grad()
     def evaluate(

@@ -175,9 +175,9 @@ def _check(speaker: Speaker, prompt: str, tokens: Sequence[int]) -> None:
         pieces = dict.fromkeys(prompt.split() if words else prompt)
         lacking = [one for one in pieces if one != UNKNOWN and vocabulary.unknown in vocabulary.encode(one).tolist()]
         if lacking:
-            told = ", ".join(json.dumps(one, ensure_ascii=False) for one in lacking[:3])
+            listed = ", ".join(json.dumps(one, ensure_ascii=False) for one in lacking[:3])
             instead = f"leave it out, or write {UNKNOWN}" if words else "leave it out"
-            raise DataError(f"--prompt: the vocabulary of {speaker.folder} has no {told}; {instead}")
+            raise DataError(f"--prompt: the vocabulary of {speaker.folder} has no {listed}; {instead}")
     if len(tokens) > speaker.context:
         raise DataError(
             f"--prompt: has {len(tokens):,} tokens, and {speaker.folder} sees {speaker.context:,} at most; shorten it"

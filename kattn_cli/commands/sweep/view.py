@@ -48,10 +48,10 @@ class SweepView:
         """A point's status is another now."""
         if self.live.is_started:
             return
-        told = f"{state.status}: {state.reason}" if state.reason else state.status
+        message = f"{state.status}: {state.reason}" if state.reason else state.status
         if state.run and (best := _best(state)):
-            told = f"{told}, {best}, {state.run.manifest['train_seconds']:.0f} s"
-        console.print(f"{state.point.number}/{len(self.states)} {state.point}: {told}", markup=False)
+            message = f"{message}, {best}, {state.run.manifest['train_seconds']:.0f} s"
+        console.print(f"{state.point.number}/{len(self.states)} {state.point}: {message}", markup=False)
 
     def _table(self) -> RenderableType:
         running = [state for state in self.states if state.status == "running"]

@@ -34,7 +34,7 @@ class Actions(Protocol):
 
 
 @dataclass(frozen=True)
-class ToldActions:
+class CheckedActions:
     """The mean squared error over ``steps`` steps and the dimensions of an action; there is no measure beside it."""
 
     steps: int
@@ -51,9 +51,9 @@ class ActionError(Objective):
 
     def loss(self, outputs: Tensor, targets: Actions, label_smoothing: float) -> Tensor:
         """See :class:`Objective`; there are no labels to smooth."""
-        return (_squares(outputs, targets).sum() / self.told(targets)).float()
+        return (_squares(outputs, targets).sum() / self.count(targets)).float()
 
-    def told(self, targets: Actions) -> Tensor:
+    def count(self, targets: Actions) -> Tensor:
         """Steps."""
         return _there(targets).sum()
 
@@ -61,14 +61,14 @@ class ActionError(Objective):
         """None: all there is to know is the loss."""
         return torch.zeros(0, dtype=torch.float64, device=outputs.device)
 
-    def measures(self, sums: Sequence[float], told: float) -> dict[str, float]:
+    def measures(self, sums: Sequence[float], count: float) -> dict[str, float]:
         """None."""
         return {}
 
     @torch.no_grad()
     def evaluate(
         self, model: AttentionModel, split: Batched, gather: Callable[[Tensor], Tensor] | None = None
-    ) -> ToldActions:
+    ) -> CheckedActions:
         """Mean over the steps of all windows of ``split``, in ``eval`` mode; the mode is put back afterwards.
 
         Raises:
@@ -87,7 +87,7 @@ class ActionError(Objective):
             raise DataError("there is no window of a trajectory to evaluate, or there are more processes than windows")
         joined = gather(torch.cat(rows)) if gather else torch.cat(rows)
         squares, steps, auxiliary = joined.sum(0).tolist()
-        return ToldActions(int(steps), squares / steps, auxiliary / steps)
+        return CheckedActions(int(steps), squares / steps, auxiliary / steps)
 
 
 def _there(targets: Actions) -> Tensor:

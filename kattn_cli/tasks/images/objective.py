@@ -34,10 +34,10 @@ class Classification(Objective):
         """See :class:`Objective`; shares are not smoothed again."""
         mixed = targets.is_floating_point()
         logits = outputs.flatten(0, -2)
-        told = targets if mixed else targets.flatten()
-        return F.cross_entropy(logits, told, label_smoothing=0.0 if mixed else label_smoothing)
+        labels = targets if mixed else targets.flatten()
+        return F.cross_entropy(logits, labels, label_smoothing=0.0 if mixed else label_smoothing)
 
-    def told(self, targets: Tensor) -> Tensor:
+    def count(self, targets: Tensor) -> Tensor:
         """See :class:`Objective`."""
         return torch.full((), _hard(targets).numel(), dtype=torch.float64, device=targets.device)
 
@@ -46,9 +46,9 @@ class Classification(Objective):
         logits, hard = outputs.flatten(0, -2), _hard(targets)
         return torch.stack([topk_correct(logits, hard, k).double().sum() for k in (1, 5)])
 
-    def measures(self, sums: Sequence[float], told: float) -> dict[str, float]:
+    def measures(self, sums: Sequence[float], count: float) -> dict[str, float]:
         """``top1`` and ``top5``, in per cent."""
-        return {name: 100 * right / told for name, right in zip(("top1", "top5"), sums, strict=True)}
+        return {name: 100 * right / count for name, right in zip(("top1", "top5"), sums, strict=True)}
 
     def evaluate(
         self, model: AttentionModel, split: Batched, gather: Callable[[Tensor], Tensor] | None = None

@@ -90,8 +90,8 @@ class OtherFolder:
             row |= {"aupr": 100 * aupr(scores[0], scores[1]), "aupr_chance": 100 * chance}
         subject.write(row, KEY)
         for name in split.corrupt:
-            told = f"{subject.run.folder}: left out an image that cannot be read: {name}"
-            console.print(told, markup=False)
+            message = f"{subject.run.folder}: left out an image that cannot be read: {name}"
+            console.print(message, markup=False)
         return f"{note}: top-1 {row['top1']:.1f}" if folders.known else f"{note}: AUPR {row['aupr']:.1f}"
 
 

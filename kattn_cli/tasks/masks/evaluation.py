@@ -51,9 +51,9 @@ def evaluate_segmenters(runs: Sequence[Run], asked: Asked, corruptions: Corrupti
             try:
                 clean = subject.measure(subject.split, {})
                 steps = subject.steps(corruptions, clean) if corruptions else []
-                bar.update(task, total=1 + len(steps), completed=1, count=f"1/{1 + len(steps)}", note=_told(clean))
+                bar.update(task, total=1 + len(steps), completed=1, count=f"1/{1 + len(steps)}", note=_note(clean))
                 for number, step in enumerate(steps, 2):
-                    bar.update(task, completed=number, count=f"{number}/{1 + len(steps)}", note=_told(step()))
+                    bar.update(task, completed=number, count=f"{number}/{1 + len(steps)}", note=_note(step()))
             finally:
                 run.add_measurement(record)
 
@@ -106,7 +106,7 @@ class SegmentedRun(Subject):
         ]
 
 
-def _told(row: Row) -> str:
+def _note(row: Row) -> str:
     what = f"{row['corruption']} {row['severity']}: " if row["corruption"] else ""
     return f"{what}mean IoU {row['mean_iou']:.1f}"
 

@@ -41,9 +41,9 @@ class Segmentation(Objective):
         total = F.cross_entropy(
             outputs.float(), targets, ignore_index=IGNORED, label_smoothing=label_smoothing, reduction="sum"
         )
-        return total / self.told(targets).clamp(min=1).to(total.dtype)
+        return total / self.count(targets).clamp(min=1).to(total.dtype)
 
-    def told(self, targets: Tensor) -> Tensor:
+    def count(self, targets: Tensor) -> Tensor:
         """Labelled pixels."""
         return (targets != IGNORED).sum().double()
 
@@ -51,7 +51,7 @@ class Segmentation(Objective):
         """The overlaps of each class, see :func:`~kattn_cli.tasks.masks.overlaps.overlaps`."""
         return overlaps(outputs.argmax(1), targets, self.classes).flatten().double()
 
-    def measures(self, sums: Sequence[float], told: float) -> dict[str, float]:
+    def measures(self, sums: Sequence[float], count: float) -> dict[str, float]:
         """``pixel_accuracy``, ``mean_accuracy`` and ``mean_iou``, in per cent; in training of the crops."""
         return segmentation_measures(sums)
 

@@ -18,40 +18,40 @@ PARTS = 3
 
 
 def overlaps(predicted: Tensor, labelled: Tensor, classes: int) -> Tensor:
-    """Pixels of each class that are told rightly, that are told at all, and that are labelled, ``(3, classes)`` int64.
+    """Return pixels of each class: those predicted rightly, all predicted, all labelled, ``(3, classes)`` int64.
 
     Args:
         predicted: a class for each pixel, 0 … classes − 1, of any shape.
         labelled: of the same shape; a pixel of any other label than 0 … classes − 1 does not count.
         classes: how many there are.
     """
-    counts = (labelled >= 0) & (labelled < classes)
-    told, right = predicted[counts], labelled[counts].long()
-    parts = (told[told == right], told, right)
+    counted = (labelled >= 0) & (labelled < classes)
+    predicted, labelled = predicted[counted], labelled[counted].long()
+    parts = (predicted[predicted == labelled], predicted, labelled)
     return torch.stack([torch.bincount(part, minlength=classes) for part in parts])
 
 
 def class_ious(sums: Sequence[float] | NDArray[np.floating]) -> NDArray[np.float64]:
-    """Intersection over union of each class in %, ``(classes,)``; nan where it is neither labelled nor told.
+    """Return the intersection over union of each class in %, ``(classes,)``; nan where it is in neither.
 
     Args:
         sums: of :func:`overlaps`, flat or ``(3, classes)``, added up over all pixels of a split.
     """
-    right, told, labelled = np.asarray(sums, dtype=np.float64).reshape(PARTS, -1)
-    return _percent(right, told + labelled - right)
+    right, predicted, labelled = np.asarray(sums, dtype=np.float64).reshape(PARTS, -1)
+    return _percent(right, predicted + labelled - right)
 
 
 def class_accuracies(sums: Sequence[float] | NDArray[np.floating]) -> NDArray[np.float64]:
-    """Share of each class's pixels that are told rightly in %, ``(classes,)``; nan where none is labelled."""
+    """Return the share of each class's pixels that are predicted rightly in %, ``(classes,)``; nan without any."""
     right, _, labelled = np.asarray(sums, dtype=np.float64).reshape(PARTS, -1)
     return _percent(right, labelled)
 
 
 def segmentation_measures(sums: Sequence[float] | NDArray[np.floating]) -> dict[str, float]:
-    """:data:`MEASURES` in %.
+    """Return :data:`MEASURES` in %.
 
-    A class that no pixel is labelled with is left out of the mean accuracy; one that is not told either, of the mean
-    IoU. One that is told and labelled nowhere counts there as 0.
+    A class that no pixel is labelled with is left out of the mean accuracy; one that is not predicted either, of the
+    mean IoU. One that is predicted and labelled nowhere counts there as 0.
     """
     right, _, labelled = np.asarray(sums, dtype=np.float64).reshape(PARTS, -1)
     pixel = _percent(right.sum(), labelled.sum())

@@ -58,10 +58,10 @@ def draw_run(run: Run, asked: Asked) -> None:
     split = data.splits[asked.split].to(asked.device)
     chosen = torch.arange(min(SHOWN, len(split))) * len(split) // min(SHOWN, len(split))
     images, masks = split.take(chosen)
-    told = opened.model(images).argmax(1)
+    predicted = opened.model(images).argmax(1)
     pictures = [
         Told(image.permute(1, 2, 0).cpu().numpy(), mask.cpu().numpy(), one.cpu().numpy())
-        for image, mask, one in zip(images, masks, told, strict=True)
+        for image, mask, one in zip(images, masks, predicted, strict=True)
     ]
     caption = f"{data.name}, {asked.split} split, the central {data.image_size} × {data.image_size} pixels"
     console.print(draw_sheet(pictures, data.class_names, run.folder / "figures", caption))
@@ -115,5 +115,5 @@ def _cell(values: Sequence[float], sign: str = "") -> str:
 
 def _print_last(run: Run) -> None:
     row = frame([run], SEGMENTATION_CSV).iloc[-1]
-    told = ", ".join(f"{COLUMNS[name]} {row[name]:.2f} %" for name in ("mean_accuracy", "mean_iou"))
-    console.print(f"{run.folder}: {row['split']}, {int(row['images']):,} images: {told}", markup=False)
+    measures = ", ".join(f"{COLUMNS[name]} {row[name]:.2f} %" for name in ("mean_accuracy", "mean_iou"))
+    console.print(f"{run.folder}: {row['split']}, {int(row['images']):,} images: {measures}", markup=False)

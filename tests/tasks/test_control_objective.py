@@ -44,7 +44,7 @@ def test_mean_squared_error_by_hand() -> None:
     """Squares 1, 9 and 4 over three dimensions each and three steps."""
     objective = ActionError()
     assert objective.loss(*batch(), label_smoothing=0.1).item() == pytest.approx((1 + 9 + 4) / 9)
-    assert objective.told(batch()[1]).item() == 3
+    assert objective.count(batch()[1]).item() == 3
     assert objective.sums(*batch()).tolist() == []
     assert objective.measures([], 3.0) == {}
 

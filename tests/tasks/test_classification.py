@@ -31,8 +31,8 @@ def test_labels_are_smoothed_and_shares_are_not_smoothed_again() -> None:
 def test_measures_are_shares_of_what_is_told(mixed: bool) -> None:
     objective = Classification()
     targets = F.one_hot(LABELS, 3).float() if mixed else LABELS
-    sums, told = objective.sums(LOGITS, targets), objective.told(targets)
-    assert told == 4
+    sums, count = objective.sums(LOGITS, targets), objective.count(targets)
+    assert count == 4
     assert sums.tolist() == [3, 4]
     assert objective.measures(sums.tolist(), 4.0) == {"top1": 75.0, "top5": 100.0}
 
@@ -40,7 +40,7 @@ def test_measures_are_shares_of_what_is_told(mixed: bool) -> None:
 def test_of_a_text_every_token_is_told() -> None:
     objective = Language(context=2, vocabulary=3)
     logits, following = LOGITS.view(2, 2, 3), LABELS.view(2, 2)
-    assert objective.told(following) == 4
+    assert objective.count(following) == 4
     assert objective.sums(logits, following).tolist() == [3, 4]
     torch.testing.assert_close(objective.loss(logits, following, 0.0), Classification().loss(LOGITS, LABELS, 0.0))
 

@@ -20,7 +20,7 @@ MASK = torch.tensor([[[0, 2], [2, IGNORED]]])
 def test_the_loss_is_the_mean_over_labelled_pixels() -> None:
     expected = -(math.log(0.7) + math.log(0.3) + math.log(0.6)) / 3
     assert OBJECTIVE.loss(LOGITS, MASK, 0.0).item() == pytest.approx(expected)
-    assert OBJECTIVE.told(MASK) == 3
+    assert OBJECTIVE.count(MASK) == 3
 
 
 def test_labels_are_smoothed_where_there_is_one() -> None:
