@@ -104,14 +104,14 @@ ResumeTableOption = Annotated[
 
 
 def paper_named(name: str) -> Paper:
-    """The paper of that name."""
+    """Return the paper of that name."""
     if name not in PAPERS:
         raise typer.BadParameter(f"{name!r} is not one of {', '.join(map(repr, PAPERS))}.")
     return PAPERS[name]
 
 
 def paper_option(help_text: str) -> Any:
-    """An option that takes a paper by its name."""
+    """Return an option that takes a paper by its name."""
     return typer.Option("--paper", parser=paper_named, metavar=f"[{'|'.join(PAPERS)}]", help=help_text)
 
 

@@ -55,33 +55,33 @@ class PaperTable:
         return tuple(dict.fromkeys(metric for metrics in self.kinds.values() for metric in metrics))
 
     def model(self, run: Described) -> str | None:
-        """The paper's model that a run is laid beside, empty if it has none such; None leaves the run out."""
+        """Return the paper's model that a run is laid beside, empty if it has none such; None leaves the run out."""
         return run.model
 
     def worth(self, models: Collection[str]) -> bool:
-        """Whether the runs of these models are anything to be laid beside."""
+        """Return whether runs of these models say anything in this table."""
         return True
 
     def row(self, run: Described, kind: str, row: str) -> str | None:
-        """The paper's row that is nearest to a number of ours; None leaves the number out."""
+        """Return the paper's row that is nearest to a number of ours; None leaves the number out."""
         return self.rows.get(row) if self.rows else row
 
     def setting(self, run: Described, setting: str) -> str:
-        """What was run, as the table says it."""
+        """Return the words for what was run."""
         return setting
 
     def baselines(self, model: str) -> Sequence[str]:
-        """The models that the paper compares a model with, first the one that counts most."""
+        """Return the models that the paper compares a model with, first the one that counts most."""
         return ("softmax",)
 
     def own(self, model: str, row: str) -> Mapping[str, str]:
-        """What the paper ran, as far as it says, by the keys of a run's ``facts``."""
+        """Return what the paper ran, as far as it says, by the keys of a run's ``facts``."""
         return {}
 
 
 @dataclass(frozen=True)
 class ImageTable(PaperTable):
-    """Of runs on images; FAN and Segmenter have tables of their own."""
+    """A table of runs on images; FAN and Segmenter have tables of their own."""
 
     data: ClassVar[Data] = "images"
 
@@ -91,7 +91,7 @@ class ImageTable(PaperTable):
 
 @dataclass(frozen=True)
 class SequenceTable(PaperTable):
-    """Of runs on sequences.
+    """A table of runs on sequences.
 
     Attributes:
         compared: of an ablation, its models, each with what it is compared with; other models are left out then.
@@ -108,7 +108,7 @@ class SequenceTable(PaperTable):
         return None if self.compared and run.model not in self.compared else run.model
 
     def worth(self, models: Collection[str]) -> bool:
-        """Not where it compares models with some and there is none of these."""
+        """Return whether there is a model to compare with, where the table compares any."""
         bases = {base for bases in self.compared.values() for base in bases}
         return not bases or bool(bases & {*models})
 
@@ -120,7 +120,7 @@ class SequenceTable(PaperTable):
 
 
 class GridTable(SequenceTable):
-    """Of hyperparameters: the rows and settings have a run's own."""
+    """A table over hyperparameters: its rows and settings end in a run's own."""
 
     def row(self, run: Described, kind: str, row: str) -> str | None:
         return f"{row} {run.place}"
@@ -130,7 +130,7 @@ class GridTable(SequenceTable):
 
 
 def on_imagenet(size: str, epochs: int) -> dict[str, str]:
-    """What the papers train on ImageNet: a vision transformer of ``12 × 192``, say."""
+    """Return the facts of what the papers train on ImageNet: a vision transformer of ``12 × 192``, say."""
     facts = {"name": "ImageNet-1K", "pixels": "224 × 224 pixels", "size": size, "architecture": PLAIN}
     return {**facts, "start": "from scratch", "epochs": f"{epochs} epochs"}
 
@@ -172,7 +172,10 @@ def _beside(table: PaperTable, measured: Measured, printed: Printed, only: Colle
 
 
 def _chosen(table: PaperTable, measured: Measured, models: Mapping[str, str]) -> pd.DataFrame:
-    """What belongs to the table, under the paper's names of its rows; costs of runs alone whose accuracy does, too."""
+    """Return the values that belong into the table, under the paper's names of its rows.
+
+    Costs of a run count only where its accuracy stands in the table, too.
+    """
     values, runs = measured.values, measured.runs
     wanted = {(kind, metric) for kind, metrics in table.kinds.items() for metric in metrics}
     places = pd.Series(list(zip(values["kind"], values["metric"], strict=True)), index=values.index, dtype=object)
@@ -189,7 +192,7 @@ def _chosen(table: PaperTable, measured: Measured, models: Mapping[str, str]) ->
 
 
 def _placed(table: PaperTable, chosen: pd.DataFrame, printed: Printed) -> pd.DataFrame:
-    """With the paper's ``table`` of each number: the first of its tables that has the row and metric."""
+    """Return the values with the paper's ``table`` of each: the first of its tables that has the row and metric."""
     known: dict[tuple[str, str], str] = {}
     for name in table.tables:
         for place, row, metric, _ in printed:
@@ -201,7 +204,7 @@ def _placed(table: PaperTable, chosen: pd.DataFrame, printed: Printed) -> pd.Dat
 
 
 def _unlike(facts: Mapping[str, str], paper: Mapping[str, str]) -> str:
-    """``up to 128 tokens (the paper: up to 2,000 tokens); cpu (the paper: one V100)``, of what both say."""
+    """Return ``up to 128 tokens (the paper: up to 2,000 tokens); cpu (the paper: one V100)``, of what both say."""
     pairs = [(facts[key], theirs) for key, theirs in paper.items() if key in facts]
     return "; ".join(f"{ours} (the paper: {theirs})" for ours, theirs in pairs if ours != theirs)
 
@@ -257,14 +260,14 @@ def differences(
 
 
 def _baseline(wanted: Sequence[str], models: Mapping[str, str], labels: pd.Series, label: str) -> str:
-    """The first of the ``wanted`` models that has a label here, ``label``'s own folder before others; else nothing."""
+    """Return a label of the first ``wanted`` model that has one, if possible in ``label``'s folder; else nothing."""
     folder = label.rpartition("/")[0]
     there = sorted(dict.fromkeys(labels), key=lambda one: one.rpartition("/")[0] != folder)
     return next((one for model in wanted for one in there if models[one] == model), "")
 
 
 def _apart(part: pd.DataFrame, base: pd.DataFrame, lower_is_better: bool) -> dict[str, object]:
-    """The difference from the baseline, paired by seed."""
+    """Return the difference from the baseline, paired by seed."""
     ends = dict.fromkeys(("difference", "difference_low", "difference_high"), math.nan)
     nothing: dict[str, object] = {**ends, "pairs": 0, "verdict": None}
     if base.empty:
@@ -280,7 +283,7 @@ def _apart(part: pd.DataFrame, base: pd.DataFrame, lower_is_better: bool) -> dic
 
 
 def baselines_first(tables: pd.DataFrame) -> list[str]:
-    """The labels: the paper's baselines, its other models by name, then those that it has not."""
+    """Return the labels: the paper's baselines, its other models by name, then those that it has not."""
     bases = set(tables["baseline"])
     models = dict(zip(tables["label"].astype(str), tables["model"].astype(str), strict=True))
     return sorted(models, key=lambda label: (label not in bases, not models[label], models[label], label))

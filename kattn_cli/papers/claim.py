@@ -13,7 +13,7 @@ from kattn_cli.tables.statistics import mean_interval
 
 
 class Verdict(str, Enum):
-    """Of a claim, from an interval and a bound."""
+    """What an interval and a bound say of a claim."""
 
     holds = "holds"
     does_not_hold = "does not hold"
@@ -23,7 +23,7 @@ class Verdict(str, Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """What one label's runs say: the mean over seeds, its 95 % Student-t interval, and figures beside it.
+    """What one label's runs say: the mean over seeds, its 95 % Student-t interval, and numbers beside it.
 
     ``p_value``: of the two-sided t test of the seeds' numbers against the bound, below 0.05 exactly where the interval
     leaves the bound out; nan of costs, and of fewer than three seeds. ``paper_number``: what the paper prints of the
@@ -43,7 +43,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Claim:
-    """``criterion`` says what is measured and when the claim holds; ``command`` measures it."""
+    """A sentence of a paper. ``criterion`` says what is measured and when it holds; ``command`` measures it."""
 
     where: str
     text: str
@@ -61,7 +61,7 @@ def judged(
     beside: str = "",
     paper_number: float = math.nan,
 ) -> Finding:
-    """The claim says that the number is ``above`` a bound, or ``below`` one.
+    """Return the finding on a number that the claim says is ``above`` a bound, or ``below`` one.
 
     It holds, or does not hold, where the whole interval is on one side; else it cannot be told, as with fewer than
     three seeds, which have no interval worth the name. Seeds whose number is not one are left out.

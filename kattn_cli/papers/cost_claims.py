@@ -20,7 +20,7 @@ SAME_MODEL_SETTING = ["n", "dtype", "batch"]
 
 
 def scaling(attention: str, evidence: Evidence) -> list[Finding]:
-    """The exponent of time in N, on the upper half of the sizes."""
+    """Judge the exponent of time in N, on the upper half of the sizes."""
     if evidence.costs.empty:
         return []
     fitted = exponents(evidence.costs)
@@ -40,7 +40,7 @@ def scaling(attention: str, evidence: Evidence) -> list[Finding]:
 
 
 def less_than(attention: str, bases: Sequence[str], quantity: str, evidence: Evidence) -> list[Finding]:
-    """A forward pass of one mechanism over one of each base, at the most tokens that both were measured at."""
+    """Judge the cost of a forward pass over that of each base, at the most tokens that both were measured at."""
     if evidence.costs.empty:
         return []
     costs = evidence.costs
@@ -60,7 +60,7 @@ def less_than(attention: str, bases: Sequence[str], quantity: str, evidence: Evi
 
 
 def _from(sizes: pd.Series, shares: pd.Series) -> str:
-    """From which N on it is less."""
+    """Return from which N on it is less, in words."""
     more = sizes[shares >= 1]
     if more.empty:
         return f"less from N = {sizes.min():,} on, the least measured"
@@ -69,7 +69,7 @@ def _from(sizes: pd.Series, shares: pd.Series) -> str:
 
 
 def decoding(attention: str, quantity: str, evidence: Evidence) -> list[Finding]:
-    """One more token's cost over softmax's, behind each context; ``memory`` is what is kept and the peak of a call."""
+    """Judge one more token's cost over softmax's behind each context; memory: what is kept and the peak of a call."""
     costs = evidence.decoding
     if costs.empty:
         return []
@@ -92,7 +92,7 @@ def decoding(attention: str, quantity: str, evidence: Evidence) -> list[Finding]
 
 
 def race(evidence: Evidence) -> list[Finding]:
-    """How many times the dual's time a randomised SVD takes, one finding for each task and kernel."""
+    """Judge how many times the dual's time a randomised SVD takes, for each task and kernel."""
     if evidence.races.empty:
         return []
     found = []
@@ -116,7 +116,7 @@ def share_of(
     below: float,
     evidence: Evidence,
 ) -> list[Finding]:
-    """Time a sample, or weights, optimizer's state and peak memory, over those of the model ``base``.
+    """Judge time a sample, or weights, optimizer's state and peak memory, over those of the model ``base``.
 
     Args:
         base, ours: models as ``kattn model-costs`` calls them.
@@ -155,7 +155,11 @@ def _share(
     beside: str,
     paper_number: float = math.nan,
 ) -> Finding:
-    """The first of two costs over the second, with the quartiles of both; ``spreads`` are interquartile ranges."""
+    """Judge the first of two costs over the second, with the quartiles of both.
+
+    Args:
+        spreads: interquartile ranges, nan where there is none.
+    """
     (ours, base), (wide, base_wide) = costs, (0.0 if math.isnan(one) else one / 2 for one in spreads)
     low, high = max(ours - wide, 0.0) / (base + base_wide), (ours + wide) / max(base - base_wide, 1e-9)
     verdict = _verdict(high < below, low >= below)

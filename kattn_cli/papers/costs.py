@@ -43,7 +43,7 @@ class Cost:
 
 
 def published_cost(model: str, what: str, n: int, quantity: str) -> Cost | None:
-    """The number that a paper prints of a model, nothing where none does.
+    """Return the number that a paper prints of a model; None where none does.
 
     Where the paper does not say of which pass or length (``n`` tokens), it is taken for any.
     """
@@ -57,11 +57,11 @@ def published_cost(model: str, what: str, n: int, quantity: str) -> Cost | None:
 
 
 def beside_the_papers(costs: pd.DataFrame) -> pd.DataFrame:
-    """The rows of :func:`~kattn_cli.tables.costs.model_ratios` with what the papers print of the same model and pass.
+    """Return the rows of :func:`~kattn_cli.tables.costs.model_ratios` beside what the papers print.
 
-    That is ``published_time``, ``published_memory`` and ``published_flops``, each with ``…_unit``, and with
-    ``…_ratio``: the multiple of the same paper's number of the model that ours is a multiple of. Nan where a paper has
-    none.
+    Of the same model and pass, they print ``published_time``, ``published_memory`` and ``published_flops``, each with
+    ``…_unit`` and ``…_ratio``, the multiple of the same paper's number of the model that ours is a multiple of. Nan
+    where a paper has none.
     """
     table = model_ratios(costs)
     rows = [_published(row, model_baseline(table, row)) for _, row in table.iterrows()]

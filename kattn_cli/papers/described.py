@@ -83,18 +83,18 @@ class Described:
         return self.facts.get("start", "").startswith("fine-tuned")
 
     def setting(self, *measured: str, on: str = "") -> str:
-        """``listops (up to 128 tokens, 2 × 64)``: what was run, and how it was measured, ``on`` other data perhaps."""
+        """Return ``listops (up to 128 tokens, 2 × 64)``: what was run, and how it was measured, on what."""
         kept = [self.facts[key] for key in self.shown if key in self.facts]
         return f"{on or self.facts['name']} ({', '.join([*kept, *measured])})"
 
 
 def is_sequence_run(run: Run) -> bool:
-    """Whether the run's model reads sequences, and not images."""
+    """Return whether the run's model reads sequences, and not images."""
     return reads_sequences(run.recipe.get("model"))
 
 
 def sequence_run(run: Run) -> Described:
-    """What a run is, by its recipe and manifest; its model must read sequences."""
+    """Return what a run is, by its recipe and manifest; its model must read sequences."""
     recipe = run.recipe
     data, model = recipe["data"], recipe["model"]
     size, epochs = f"{model['depth']} × {model['dim']}", recipe["train"]["epochs"]
@@ -113,7 +113,7 @@ def sequence_run(run: Run) -> Described:
 
 
 def sequence_model(attention: Mapping[str, Any], depth: int, size: str = "") -> str:
-    """The papers' model that layers of these mechanisms make, empty if none.
+    """Return the papers' model that layers of these mechanisms make, empty if none.
 
     A mechanism in all layers has its own name; ``primal_plus`` is primal in the last layer alone and softmax below;
     ``rpc`` is RPC-Attention in all or the first layers and symmetric attention above, ``rpc asymmetric`` if it
@@ -141,8 +141,8 @@ def _experts(experts: Mapping[str, Any] | None) -> dict[str, str]:
 
 def _pursuit(attention: Mapping[str, Any], depth: int) -> dict[str, str]:
     iterations = [one.options["iterations"] for one in Attention(**attention).per_layer(depth) if one.name == "rpc"]
-    told = " or ".join(map(str, dict.fromkeys(iterations)))
-    return {"pursuit": f"{told} iterations in {len(iterations)} of {depth} layers"} if iterations else {}
+    counts = " or ".join(map(str, dict.fromkeys(iterations)))
+    return {"pursuit": f"{counts} iterations in {len(iterations)} of {depth} layers"} if iterations else {}
 
 
 def _name(data: Mapping[str, Any]) -> str:
@@ -167,7 +167,7 @@ def _tasks(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _lengths(data: Mapping[str, Any]) -> dict[str, str]:
-    """How long the sequences are, in what, and how many to train on where they are fewer than usual."""
+    """Return how long the sequences are, in what, and how many to train on where they are fewer than usual."""
     name, facts = data["name"], dict[str, str]()
     if name in TRAJECTORIES:
         return {"context": f"context {data['context']}"}
@@ -187,7 +187,7 @@ def _lengths(data: Mapping[str, Any]) -> dict[str, str]:
 
 
 def image_run(run: Run) -> Described:
-    """What a run is, by its recipe and manifest; its model must read images."""
+    """Return what a run is, by its recipe and manifest; its model must read images."""
     recipe = run.recipe
     data, model, epochs = recipe.get("data") or {}, recipe.get("model") or {}, (recipe.get("train") or {}).get("epochs")
     name, classes = str(data.get("name", "digits")), int(data.get("classes") or 0)
@@ -211,7 +211,7 @@ def image_run(run: Run) -> Described:
 
 
 def image_model(layers: list[Mechanism], ista: bool = False) -> str:
-    """The papers' model that layers of these mechanisms make, empty if none.
+    """Return the papers' model that layers of these mechanisms make, empty if none.
 
     A mechanism in all layers has its own name; ``primal_plus`` is primal in the last layer alone and softmax below;
     both with what :func:`ablated` says of them.
@@ -248,7 +248,7 @@ def _rpc(layers: list[Mechanism]) -> str:
 
 
 def _image_size(model: Mapping[str, Any]) -> tuple[int, str]:
-    """How many layers, and them by width as ``12 × 192``; of one of timm's that is not known its name."""
+    """Return how many layers, and them by width as ``12 × 192``; of a model of timm's that is not known its name."""
     if "dim" in model or model.get("name", "vit") in ARCHITECTURES:
         depth = int(model.get("depth", 3))
         return depth, f"{depth} × {model.get('dim', 48)}"
@@ -265,7 +265,7 @@ def _start(init_from: str | None, weights: str | None) -> str:
 
 
 def ablated(options: Mapping[str, Any]) -> list[str]:
-    """What a layer of Primal-Attention is but the paper's own, in the words of the tables.
+    """Return what a layer of Primal-Attention is but the paper's own, in the words of the tables.
 
     ``e``: without r-scores (Table 8); ``data-independent``: its projections (Tables 11 and 12); ``exp``: its feature
     map (Remark 4.1).
@@ -276,7 +276,7 @@ def ablated(options: Mapping[str, Any]) -> list[str]:
 
 
 def variant(run: Run, model: str) -> str:
-    """``model`` with :func:`ablated`, as ``primal e``, if it is of Primal-Attention, else itself.
+    """Return ``model`` with :func:`ablated`, as ``primal e``, if it is of Primal-Attention, else itself.
 
     The projections of a decoder do not count, which has data-independent ones alone.
     """
@@ -287,7 +287,7 @@ def variant(run: Run, model: str) -> str:
 
 
 def grid_place(run: Run, model: str) -> str:
-    """``s=30 eta=0.1`` of a run of Primal. (Table 9), ``s=32`` of Primal.+DT (Table 10).
+    """Return ``s=30 eta=0.1`` of a run of Primal. (Table 9), ``s=32`` of Primal.+DT (Table 10).
 
     Nothing of others, or where the recipe does not say.
     """
@@ -299,7 +299,7 @@ def grid_place(run: Run, model: str) -> str:
 
 
 def _options(run: Run) -> tuple[dict[str, Any], bool]:
-    """Those of the last layer, and whether the model is an encoder."""
+    """Return the options of the last layer, and whether the model is an encoder."""
     recipe = run.recipe
     model = recipe["model"]
     last = Attention(**recipe["attention"]).per_layer(model["depth"])[-1]

@@ -43,7 +43,7 @@ class Evidence:
 
     @classmethod
     def of(cls, runs: Sequence[Run], tables: Iterable[tuple[str, pd.DataFrame]]) -> Evidence:
-        """From ``tables`` and what each is of, ``complexity`` or ``decoding``, say; other kinds are left out."""
+        """Return the evidence of runs and of ``tables`` with their kinds (``decoding``, say); others are left out."""
         known: dict[str, list[pd.DataFrame]] = {"complexity": [], "kernel-pca": [], "decoding": [], "models": []}
         for kind, table in tables:
             if kind in known:
@@ -51,7 +51,7 @@ class Evidence:
         return cls(runs, *(pd.concat([NONE, *parts], ignore_index=True) for parts in known.values()))
 
     def manifest(self, folder: str) -> dict[str, Any]:
-        """Of the run in a folder, as the tables' ``folder`` has it."""
+        """Return the manifest of the run in a folder, as the tables' ``folder`` has it."""
         return Run(Path(folder)).manifest
 
     @cached_property
@@ -84,14 +84,14 @@ class Evidence:
         return rows[~rows["folder"].isin(list(self._of_sequences))]
 
     def labels(self, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Each label's rows of a table (``audit/alignment``, say)."""
+        """Yield each label's rows of a table (``audit/alignment``, say)."""
         rows = self.table(name)
         if len(rows):
             for label, part in rows.groupby("label", sort=False):
                 yield str(label), part
 
     def pairs(self, name: str, first: str, second: str) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
-        """Labels whose recipe is called like ``first``, with the rows of ``second`` of the same folder beside them.
+        """Yield labels whose recipe is called like ``first``, with the rows of ``second`` of their folder beside them.
 
         ``pairs("metrics", "scaled*", "softmax")`` gives ``audit/scaled`` and ``audit/scaled_matrix``, each with
         ``audit/softmax``. Both must have been run with the same overrides, but for those of ``attention``.
@@ -104,7 +104,7 @@ class Evidence:
                 yield label, rows, parts[other]
 
     def _mean_errors(self) -> pd.DataFrame:
-        """The mean ``error`` over types and severities, in %, of how many ``images`` and ``types``."""
+        """Return the mean ``error`` over types and severities, in %, of how many ``images`` and ``types``."""
         of_run = ["label", "mechanism", "run_seed", "folder", "images"]
         rows = [
             {**together.iloc[0][of_run], "types": len(errors), "error": errors.mean()}
@@ -114,7 +114,7 @@ class Evidence:
 
 
 def split_label(label: str) -> tuple[str, str, str]:
-    """``lra/small/listops/``, ``primal``, and what else was changed, but for the attention: `` train.epochs=3``."""
+    """Return ``lra/small/listops/``, ``primal``, and what else was changed but the attention: `` train.epochs=3``."""
     recipe, _, changed = label.partition(" ")
     folder, slash, own = recipe.rpartition("/")
     kept = [one for one in changed.split(" ") if one and not one.startswith("attention.")]
@@ -122,26 +122,26 @@ def split_label(label: str) -> tuple[str, str, str]:
 
 
 def by_seed(rows: pd.DataFrame, column: str) -> dict[int, float]:
-    """The mean of a column for each seed."""
+    """Return the mean of a column for each seed."""
     return {int(str(seed)): float(part[column].mean()) for seed, part in rows.groupby("run_seed")}
 
 
 def last(rows: pd.DataFrame) -> pd.DataFrame:
-    """Those of each run's last epoch."""
+    """Return the rows of each run's last epoch."""
     return rows[rows["epoch"] == rows.groupby("run_seed")["epoch"].transform("max")]
 
 
 def first(rows: pd.DataFrame) -> pd.DataFrame:
-    """Those of each run's first epoch."""
+    """Return the rows of each run's first epoch."""
     return rows[rows["epoch"] == rows.groupby("run_seed")["epoch"].transform("min")]
 
 
 def less(one: dict[int, float], other: dict[int, float]) -> dict[int, float]:
-    """The difference, paired by seed."""
+    """Return the difference, paired by seed."""
     return {seed: value - other[seed] for seed, value in one.items() if seed in other}
 
 
 def shown(values: dict[int, float], digits: int = 3) -> str:
-    """The mean over the seeds that have a number, in a few digits."""
+    """Return the mean over the seeds that have a number, as text of a few digits."""
     known = [value for value in values.values() if math.isfinite(value)]
     return f"{sum(known) / len(known):.{digits}g}" if known else "no number"

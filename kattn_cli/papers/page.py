@@ -19,7 +19,7 @@ VERDICTS_LINE = "| --- | --- | --- | --- | --- | --- |"
 
 
 def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
-    """Markdown: a section for each paper, with the figures that its claims rest on.
+    """Return Markdown: a section for each paper, with the figures that its claims rest on.
 
     Args:
         found: by :func:`~kattn_cli.papers.verdict.findings`.
@@ -53,7 +53,7 @@ def _tally(found: pd.DataFrame) -> str:
 
 
 def _verdicts(measured: pd.DataFrame) -> list[str]:
-    """One line a claim that was measured."""
+    """Return a line for each claim that was measured."""
     if measured.empty:
         return []
     lines = [
@@ -64,11 +64,11 @@ def _verdicts(measured: pd.DataFrame) -> list[str]:
 
 
 def _table(rows: pd.DataFrame) -> list[str]:
-    """A claim is told once for all its labels."""
+    """Return a line for each label; the first of a claim names it."""
     if rows.empty:
         return ["None of its claims was measured on these runs."]
-    told = rows.duplicated(["claim", "where"])
-    return [HEAD, LINE, *(_row(row, again) for (_, row), again in zip(rows.iterrows(), told, strict=True))]
+    named = rows.duplicated(["claim", "where"])
+    return [HEAD, LINE, *(_row(row, again) for (_, row), again in zip(rows.iterrows(), named, strict=True))]
 
 
 def _how(claim: pd.Series) -> str:

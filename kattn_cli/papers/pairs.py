@@ -39,21 +39,26 @@ class Pair:
         return {seed: one / self.theirs[seed] for seed, one in self.ours.items()}
 
     def beside(self, digits: int = 3, unit: str = "") -> str:
-        """``81.2 against 80.9 %``."""
+        """Return ``81.2 against 80.9 %``."""
         return f"{shown(self.ours, digits)} against {shown(self.theirs, digits)} {unit}".rstrip()
 
 
 @dataclass(frozen=True)
 class ImagePair(Pair):
-    """``folder``: that of one of the label's runs."""
+    """On images. ``folder``: that of one of the label's runs."""
 
     folder: str
 
 
 @dataclass(frozen=True)
 class SequencePair(Pair):
-    """``row``: the task, as the papers' tables call it; ``others``: ``lra/small/*/primal``, the same for one recipe on
-    all tasks; ``setting``: what was run; ``measured``: on which device, of costs.
+    """On sequences.
+
+    Attributes:
+        row: the task, as the papers' tables call it.
+        others: ``lra/small/*/primal``, the same for one recipe on all tasks.
+        setting: what was run.
+        measured: on which device, of costs.
     """
 
     row: str
@@ -72,7 +77,7 @@ def image_pairs(
     on: Sequence[str] = (),
     column: str = "top1",
 ) -> Iterator[ImagePair]:
-    """Recipes called like ``ours`` beside ``base`` of their folder, where both have rows that can be compared.
+    """Yield recipes called like ``ours`` beside ``base`` of their folder, where both have rows that can be compared.
 
     Args:
         table, ours, base: see :meth:`~kattn_cli.papers.evidence.Evidence.pairs`.
@@ -91,14 +96,14 @@ def image_pairs(
 
 
 def clean_pairs(evidence: Evidence, ours: str, base: str) -> Iterator[ImagePair]:
-    """Clean test top-1, over the most images that both were measured on."""
+    """Yield pairs of clean test top-1, over the most images that both were measured on."""
     return image_pairs(evidence, "eval", ours, base, choose=clean_rows, on=["images"])
 
 
 def sequence_pairs(
     evidence: Evidence, kind: str, metric: str, ours: str, base: str, *, value: Value = float
 ) -> Iterator[SequencePair]:
-    """Labels of the model ``ours`` beside one of ``base`` in the same folder, with the same overrides and setting.
+    """Yield labels of the model ``ours`` beside one of ``base`` of the same folder, overrides and setting.
 
     Args:
         kind, metric: see :func:`~kattn_cli.papers.values.sequence_values`.
@@ -127,12 +132,12 @@ def sequence_pairs(
 
 
 def _means(joined: pd.DataFrame, column: str) -> tuple[dict[int, float], dict[int, float]]:
-    """By seed, of ours and of what it is compared with."""
+    """Return means by seed, of ours and of what it is compared with."""
     return by_seed(joined, column), by_seed(joined, f"{column}_base")
 
 
 def nothing_printed(folder: str) -> float:
-    """Of a quantity that the paper does not print."""
+    """Return nan, for a quantity that the paper does not print."""
     return math.nan
 
 
@@ -145,7 +150,7 @@ def judge_pairs(
     digits: int = 3,
     printed: Printed = nothing_printed,
 ) -> list[Finding]:
-    """One finding a pair, by its difference."""
+    """Judge each pair by its difference."""
     return [
         judged(
             pair.label,
@@ -162,7 +167,7 @@ def judge_pairs(
 def more_accurate(
     evidence: Evidence, ours: str, base: str, *, above: float = 0.0, printed: Printed = nothing_printed
 ) -> list[Finding]:
-    """The difference of clean test top-1."""
+    """Judge the difference of clean test top-1."""
     return judge_pairs(clean_pairs(evidence, ours, base), above=above, digits=4, printed=printed)
 
 
@@ -176,7 +181,7 @@ def better_on_average(
     evidence: Evidence,
     metric: str = "top1",
 ) -> list[Finding]:
-    """Top-1, or another metric, less that of each base, paired by seed: mean over the tasks of one recipe's name."""
+    """Judge top-1 (or ``metric``) less that of each base, paired by seed: the mean over tasks of one recipe's name."""
     found = []
     for base in bases:
         known = sorted(sequence_pairs(evidence, kind, metric, ours, base), key=lambda pair: pair.others)
@@ -196,7 +201,7 @@ def better_on_average(
 def within(
     paper: Paper, table: str, kind: str, metric: str, models: tuple[str, str], below: float, evidence: Evidence
 ) -> list[Finding]:
-    """A cost of the first model as a share of the second's, each task by itself."""
+    """Judge a cost of the first model as a share of the second's, each task by itself."""
     return [
         judged(
             pair.label,
@@ -212,7 +217,7 @@ def within(
 def cheaper(
     paper: Paper, table: str, kind: str, metric: str, models: Sequence[str], evidence: Evidence
 ) -> list[Finding]:
-    """A cost as a share of softmax's, below 1, on each task by itself.
+    """Judge a cost as a share of softmax's, below 1, on each task by itself.
 
     Savings grow with the length. So what costs more on sequences that are shorter than the paper's, or of a task that
     it prints no number of, denies nothing: that cannot be told at this size.
@@ -243,18 +248,20 @@ def language(
     evidence: Evidence,
     value: Value = float,
 ) -> list[Finding]:
-    """The test set of a run's own corpus: the first model's number less the second's, mean over shares of words.
+    """Judge the first model's number less the second's on the test set of a run's own corpus.
 
-    ``printed``: paper, table, row and metric of what is printed.
+    Args:
+        printed: paper, table, row and metric of what is printed.
+        value: what is compared of a number; over several shares of swapped words, the mean.
     """
-    paper, *place = printed
+    paper, table, row, metric_printed = printed
     return [
         judged(
             pair.label,
             pair.difference,
             below=below,
             beside=f"{pair.beside(4)}; {pair.setting}",
-            paper_number=paper.difference(*place, models),
+            paper_number=paper.difference(table, row, metric_printed, models),
         )
         for pair in sequence_pairs(evidence, "language", metric, *models, value=value)
         if pair.row == "test"

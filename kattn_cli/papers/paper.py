@@ -85,16 +85,16 @@ class Paper:
         return _printed(self.folder / "numbers.csv")
 
     def number(self, table: str, row: str, metric: str, model: str) -> float:
-        """One number of a table; nan where it has none."""
+        """Return one number of a table; nan where it has none."""
         return self.printed.get((table, row, metric, model), math.nan)
 
     def difference(self, table: str, row: str, metric: str, models: Sequence[str]) -> float:
-        """The first model's number less the second's."""
+        """Return the first model's number less the second's."""
         ours, base = (self.number(table, row, metric, model) for model in models)
         return ours - base
 
     def ratio(self, table: str, row: str, metric: str, models: Sequence[str]) -> float:
-        """The first model's number over the second's."""
+        """Return the first model's number over the second's."""
         ours, base = (self.number(table, row, metric, model) for model in models)
         return ours / base
 

@@ -48,7 +48,7 @@ class Size(BaseModel):
     differs: str = ""
 
     def recipes(self) -> list[str]:
-        """The recipes that it trains, each once."""
+        """Return the recipes that it trains, each once."""
         return list(dict.fromkeys(shlex.split(line)[0] for line in self.train))
 
 
@@ -67,7 +67,7 @@ class Plan(BaseModel):
         return self
 
     def size(self, name: SizeName, called: str) -> Size:
-        """The plan at one size.
+        """Return the plan at one size.
 
         Raises:
             KattnError: if it has none such.
@@ -80,7 +80,7 @@ class Plan(BaseModel):
 
 
 def plans() -> Mapping[str, Plan]:
-    """All plans by name, ``rpc/table2``, in the order of the papers' tables."""
+    """Return all plans by name, ``rpc/table2``, in the order of the papers' tables."""
     files = {paper.name: paper.plan for paper in PAPERS.values() if paper.plan.is_file()}
     return {
         f"{name}/{table}": plan for name, path in {**files, "kattn": OWN}.items() for table, plan in _read(path).items()
@@ -94,7 +94,7 @@ def _read(path: Path) -> Mapping[str, Plan]:
 
 
 def find_plans(names: Sequence[str]) -> dict[str, Plan]:
-    """The plans that ``names`` mean: a table, or a paper with all of its tables.
+    """Return the plans that ``names`` mean: a table, or a paper with all of its tables.
 
     Raises:
         KattnError: if there is none such, with the nearest name.
@@ -113,7 +113,7 @@ def find_plans(names: Sequence[str]) -> dict[str, Plan]:
 
 
 def needs(names: Sequence[str]) -> str:
-    """Hours and data of each size of all tables, or those of some papers, as lines.
+    """Return hours and data of each size of all tables, or those of some papers, as lines.
 
     Raises:
         KattnError: if a name is none of a table or paper.

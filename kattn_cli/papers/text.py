@@ -61,7 +61,7 @@ def sections(numbers: pd.DataFrame, paper: Paper) -> list[Section]:
 
 
 def as_markdown(sections: Sequence[Section]) -> str:
-    """Each with its title, table and sentences."""
+    """Return each with its title, table and sentences in Markdown."""
     parts: list[str] = []
     for one in sections:
         parts += [f"### {one.title}", ""]
@@ -82,7 +82,7 @@ def print_sections(sections: Sequence[Section]) -> None:
 
 
 def _by_mechanism(table: PaperTable, numbers: pd.DataFrame, title: str) -> Iterator[Section]:
-    """For each setting a line for each mechanism: ours, the paper's, and the first number's difference in both."""
+    """Yield a table for each setting, with a line for each mechanism: ours, the paper's, and a difference."""
     key = ["row", "metric", "measured"]
     for setting, mine in numbers.groupby("setting", sort=False):
         places: list[tuple[str, str, str]] = list(mine[key].drop_duplicates().itertuples(index=False, name=None))
@@ -107,7 +107,7 @@ def _by_mechanism(table: PaperTable, numbers: pd.DataFrame, title: str) -> Itera
 
 
 def _by_number(table: PaperTable, numbers: pd.DataFrame, title: str) -> Iterator[Section]:
-    """For each setting a line for each number, ``ours (the paper's)``; and how many of its differences held."""
+    """Yield a table for each setting, with a line for each number: ``ours (the paper's)``."""
     for setting, mine in numbers.groupby("setting", sort=False):
         labels, rows = baselines_first(mine), []
         for (row, metric, measured), cells in mine.groupby(["row", "metric", "measured"], sort=False):
@@ -122,7 +122,7 @@ def _by_number(table: PaperTable, numbers: pd.DataFrame, title: str) -> Iterator
 
 
 def _by_setting(table: PaperTable, numbers: pd.DataFrame, title: str) -> Iterator[Section]:
-    """A line for each setting and mechanism: ours, then the paper's own number; and what of its claims held."""
+    """Yield one table with a line for each setting and mechanism: ours, then the paper's own number."""
     rows: list[dict[str, str]] = []
     labels = baselines_first(numbers)
     for (_, setting), group in numbers.groupby(["row", "setting"], sort=False):
@@ -148,7 +148,7 @@ LAYOUTS: Mapping[str, Callable[[PaperTable, pd.DataFrame, str], Iterator[Section
 
 
 def _notes(table: PaperTable, numbers: pd.DataFrame) -> list[str]:
-    """What to know of the table, and in what each setting is not the paper's."""
+    """Return what to know of the table, and in what each setting is not the paper's."""
     notes = [table.note] if table.note else []
     for setting, rows in numbers[numbers["differs"] != ""].groupby("setting", sort=False):
         pieces = dict.fromkeys(piece for one in rows["differs"] for piece in one.split("; "))
@@ -157,7 +157,7 @@ def _notes(table: PaperTable, numbers: pd.DataFrame) -> list[str]:
 
 
 def _differences(one: pd.Series) -> list[str]:
-    """Ours and the paper's."""
+    """Return our difference and the paper's."""
     ours, theirs = "", _printed(one["paper_difference"])
     if isinstance(one["verdict"], str):
         ours = f"{_signed(_ours(one, 'difference', 'difference_high'))} ({one['verdict']})"
@@ -165,7 +165,7 @@ def _differences(one: pd.Series) -> list[str]:
 
 
 def _how_many_held(table: PaperTable, numbers: pd.DataFrame) -> Iterator[str]:
-    """For each of the paper's models but the baseline, how many of its differences were met."""
+    """Say of each of the paper's models but the baseline how many of its differences were met."""
     for label, rows in numbers.dropna(subset="paper_difference").groupby("label", sort=False):
         sign = rows["metric"].isin(HIGHER_IS_BETTER).map({True: 1, False: -1})
         claimed = int((sign * rows["paper_difference"] > 0).sum())
@@ -207,7 +207,7 @@ def _cells(table: PaperTable, mine: pd.DataFrame) -> dict[str, str]:
 
 
 def _what_held(table: PaperTable, numbers: pd.DataFrame) -> Iterator[str]:
-    """For each number that the paper claims to be better than the baseline's: its difference, and ours."""
+    """Say of each number that the paper claims to be better than the baseline's its difference, and ours."""
     for _, one in numbers[numbers["model"].isin(list(table.claims))].iterrows():
         metric, base = one["metric"], one["baseline"]
         if metric in table.claims[one["model"]] and base not in ("", one["label"]):
@@ -222,7 +222,7 @@ def _what_held(table: PaperTable, numbers: pd.DataFrame) -> Iterator[str]:
 
 
 def _here(one: pd.Series, unit: str, digits: int) -> str:
-    """Our difference with its interval, and what it tells."""
+    """Return our difference with its interval, and what it tells."""
     if not isinstance(one["verdict"], str):
         return f"here nothing was measured of both with one seed, so {UNDECIDED}"
     mean, low, high = (_signed(f"{one[key]:.{digits}f}") for key in ("difference", "difference_low", "difference_high"))
@@ -231,12 +231,12 @@ def _here(one: pd.Series, unit: str, digits: int) -> str:
 
 
 def _ours(one: pd.Series, mean: str = "mean", high: str = "high", digits: int = 1) -> str:
-    """``71.9 ± 0.4``, by the upper end of the interval."""
+    """Return ``71.9 ± 0.4``, by the upper end of the interval."""
     return mean_and_half(one[mean], one[high] - one[mean], digits)
 
 
 def _printed(number: float, digits: int = 1) -> str:
-    """A number of the paper, with the decimals that it has there, and no fewer than ``digits``; empty for nan."""
+    """Return a number of the paper with the decimals that it has there, no fewer than ``digits``; empty for nan."""
     if math.isnan(number):
         return ""
     short = f"{number:.{digits}f}"
@@ -244,5 +244,5 @@ def _printed(number: float, digits: int = 1) -> str:
 
 
 def _signed(number: str) -> str:
-    """``+0.3`` or ``−0.3``."""
+    """Return ``+0.3`` or ``−0.3``."""
     return number.replace("-", "−") if number.startswith("-") else f"+{number}"

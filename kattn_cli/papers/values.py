@@ -105,7 +105,7 @@ def _clean(table: pd.DataFrame) -> Numbers:
 
 
 def _clean_where_attacked(table: pd.DataFrame, known: set[str]) -> Numbers:
-    """Of runs that were attacked and never evaluated, on the images that most attacks had."""
+    """Yield the clean accuracy of runs that were attacked and never evaluated, on the most images."""
     if table.empty or "clean_top1" not in table:
         return
     of_others = table[~table["folder"].isin(known)].sort_values("images", kind="stable")
@@ -144,7 +144,7 @@ def _corrupted(evaluated: pd.DataFrame, compared: pd.DataFrame) -> Numbers:
 
 
 def _attacked(table: pd.DataFrame) -> Numbers:
-    """Of several ε of an attack the greatest, as the RPC paper reports it."""
+    """Yield accuracies at the greatest ε of each attack, as the RPC paper reports it."""
     if table.empty:
         return
     same = ["folder", "attack", "norm", "epsilon_units", "targeted"]
@@ -155,7 +155,7 @@ def _attacked(table: pd.DataFrame) -> Numbers:
 
 
 def _segmented(runs: Sequence[Run]) -> Numbers:
-    """Of segmenters: clean, and the mean over all types at all severities where all were measured."""
+    """Yield clean measures of segmenters, and means over all types and severities where all were measured."""
     for _, one in segmentation_summary(segmentation_frame(frame(runs, "segmentation.csv"))).iterrows():
         for metric in SEGMENTATION:
             yield _number(one, "segmented", "ADE20K", metric, one[metric], measured="clean test set")
@@ -201,7 +201,7 @@ def _accuracies(runs: Sequence[Run], described: ByFolder) -> Numbers:
 
 
 def _rewards(runs: Sequence[Run], described: ByFolder) -> Numbers:
-    """The mean over episodes that were asked for the greatest return, as D4RL normalises it."""
+    """Yield means over the episodes that were asked for the greatest return, as D4RL normalises it."""
     acted = asked_for(runs)
     if acted.empty:
         return

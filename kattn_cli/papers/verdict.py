@@ -28,7 +28,7 @@ RULE = (
 
 
 def findings(evidence: Evidence, papers: Iterable[Paper] = PAPERS.values()) -> pd.DataFrame:
-    """One row for each claim of the papers and each label: what was claimed, measured, found, and by which command.
+    """Return a row for each claim and each label: what was claimed, measured and found, and by which command.
 
     Columns: ``paper, where, claim, criterion, label, mean, low, high, seeds, p_value, p_holm`` (after Holm's correction
     over the labels of the claim), ``verdict`` (by ``p_holm``), ``paper_number, beside, command``.
@@ -38,7 +38,7 @@ def findings(evidence: Evidence, papers: Iterable[Paper] = PAPERS.values()) -> p
 
 
 def rows_of(paper: Paper, claim: Claim, evidence: Evidence) -> Iterator[dict[str, object]]:
-    """What one claim comes to, a row a label, or the one row that says that it was not measured."""
+    """Yield a row for each label that a claim was judged for, or one that says that it was not measured."""
     nothing = Finding("", math.nan, math.nan, math.nan, 0, Verdict.not_measured)
     for found in claim.judge(evidence) or [nothing]:
         yield {
@@ -61,16 +61,16 @@ def rows_of(paper: Paper, claim: Claim, evidence: Evidence) -> Iterator[dict[str
 
 
 def corrected(found: pd.DataFrame) -> pd.DataFrame:
-    """With ``p_holm``, over the labels of each claim, and what it no longer tells as not told."""
+    """Return the rows with ``p_holm`` over the labels of each claim; what is not below the level is undecided."""
     adjusted = found.groupby(KEY, sort=False)["p_value"].transform(lambda values: holm(values))
-    told = found["verdict"].isin([Verdict.holds.value, Verdict.does_not_hold.value])
-    lost = told & (adjusted >= LEVEL)
+    decided = found["verdict"].isin([Verdict.holds.value, Verdict.does_not_hold.value])
+    lost = decided & (adjusted >= LEVEL)
     verdicts = found["verdict"].where(~lost, Verdict.cannot_be_told.value)
     return found.assign(p_holm=adjusted, verdict=verdicts)
 
 
 def verdicts(found: pd.DataFrame) -> pd.DataFrame:
-    """One row a claim, judged by :data:`RULE`.
+    """Return a row for each claim, judged by :data:`RULE`.
 
     Columns: ``paper, where, claim, criterion, verdict`` (``mixed`` beside those of
     :class:`~kattn_cli.papers.claim.Verdict`), ``labels, holds, does_not_hold, cannot_be_told`` (how many), ``ours,
@@ -99,25 +99,25 @@ def verdicts(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def words(row: pd.Series) -> str:
-    """A claim's verdict: ``holds``, ``mixed (holds for 2 of 5)``."""
+    """Return a claim's verdict: ``holds``, ``mixed (holds for 2 of 5)``."""
     if row["verdict"] != MIXED:
         return str(row["verdict"])
     return f"{MIXED} (holds for {row['holds']} of {row['labels']})"
 
 
 def measured_in_words(row: pd.Series) -> str:
-    """The number of a finding with its interval: ``0.5 [0.1, 0.9]``."""
+    """Return the number of a finding with its interval: ``0.5 [0.1, 0.9]``."""
     if math.isnan(row["mean"]):
         return ""
     if math.isnan(row["low"]):
-        return f"{_told(row['mean'])} (1 seed)"
+        return f"{_short(row['mean'])} (1 seed)"
     if row["low"] == row["high"]:
-        return _told(row["mean"])
-    return f"{_told(row['mean'])} [{_told(row['low'])}, {_told(row['high'])}]"
+        return _short(row["mean"])
+    return f"{_short(row['mean'])} [{_short(row['low'])}, {_short(row['high'])}]"
 
 
-def _told(number: float) -> str:
-    """In three digits, and what rounding left of a 0 as 0."""
+def _short(number: float) -> str:
+    """Return a number in three digits, and what rounding left of a 0 as 0."""
     return f"{0.0 if abs(number) < ROUNDING else number:.3g}"
 
 
@@ -135,13 +135,13 @@ def _ours(measured: pd.DataFrame) -> str:
     known = measured.dropna(subset="mean")
     if len(known) == 1:
         return f"{known['label'].iloc[0]} {measured_in_words(known.iloc[0])}"
-    return ", ".join(f"{one['label']} {_told(one['mean'])}" for _, one in known.iterrows())
+    return ", ".join(f"{one['label']} {_short(one['mean'])}" for _, one in known.iterrows())
 
 
 def _theirs(measured: pd.DataFrame) -> str:
-    """The paper's number, once where it is the same for all labels."""
+    """Return the paper's number, once where it is the same for all labels."""
     known = measured.dropna(subset="paper_number")
-    said = {_told(number) for number in known["paper_number"]}
+    said = {_short(number) for number in known["paper_number"]}
     if len(said) == 1 and len(known) == len(measured):
         return said.pop()
-    return ", ".join(f"{one['label']} {_told(one['paper_number'])}" for _, one in known.iterrows())
+    return ", ".join(f"{one['label']} {_short(one['paper_number'])}" for _, one in known.iterrows())

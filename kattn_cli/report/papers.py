@@ -28,23 +28,23 @@ def beside_the_papers(runs: Sequence[Run], papers: Sequence[Paper]) -> list[tupl
 
 
 def claims_of(found: pd.DataFrame, paper: Paper) -> pd.DataFrame:
-    """The paper's of all findings."""
+    """Return the paper's of all findings."""
     return found[found["paper"] == paper.title]
 
 
 def tally(found: pd.DataFrame) -> str:
-    """How many claims came out how: ``holds 3, does not hold 1.``"""
+    """Return how many claims came out how: ``holds 3, does not hold 1.``"""
     counts = Counter(verdicts(found)["verdict"]) if len(found) else Counter()
     return f"{', '.join(f'{word} {count}' for word, count in counts.most_common()) or 'none known'}."
 
 
 def numbers_of(paper: Paper) -> str:
-    """The name of the CSV with all its numbers."""
+    """Return the name of the CSV with all its numbers."""
     return f"{paper.name}-numbers"
 
 
 def paper_part(paper: Paper, sections: Sequence[Section], claims: pd.DataFrame) -> Part:
-    """``sections`` by :func:`beside_the_papers`, ``claims`` by :func:`claims_of`."""
+    """Return the part of a page, from ``sections`` by :func:`beside_the_papers` and ``claims`` by :func:`claims_of`."""
     names: list[str] = []
     for section in sections:
         names.append(unique(f"{paper.name}-{slug(section.title.rpartition('paper, ')[2].partition(':')[0])}", names))
@@ -107,13 +107,13 @@ def _by_label(paper: Paper, measured: pd.DataFrame) -> Table:
 
 
 def _rules(claims: pd.DataFrame) -> list[str]:
-    told = []
+    rules = []
     for _, one in claims.iterrows():
         rule = one["criterion"][:1].upper() + one["criterion"][1:]
-        told.append(f"{escaped(one['claim'])} {escaped(rule)}. {code(one['command'])}")
-    return told
+        rules.append(f"{escaped(one['claim'])} {escaped(rule)}. {code(one['command'])}")
+    return rules
 
 
 def _minus(text: str) -> str:
-    """With the sign that is as wide as a plus."""
+    """Return the text with a minus that is as wide as a plus."""
     return re.sub(r"(?<!\w)-(?=[\d.])", "−", text)

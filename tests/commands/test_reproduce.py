@@ -10,14 +10,14 @@ import pytest
 from command_line import kattn
 
 from kattn_cli.commands.reproduce import reproduce as module
-from kattn_cli.commands.reproduce.reproduce import Settings, commands, reproduce
+from kattn_cli.commands.reproduce.reproduce import Reproduction, commands, reproduce
 from kattn_cli.errors import KattnError
 from kattn_cli.papers.plan import Measurement, Plan, Size, plans
 from kattn_cli.runs.find import all_runs
 
 
-def settings(results: Path, *overrides: str, seeds: tuple[int, ...] = ()) -> Settings:
-    return Settings(results, "small", seeds, overrides, jobs=1, device="cpu", quiet=True)
+def settings(results: Path, *overrides: str, seeds: tuple[int, ...] = ()) -> Reproduction:
+    return Reproduction(results, "small", seeds, overrides, jobs=1, device="cpu", quiet=True)
 
 
 def tiny(recipe: Path) -> Plan:

@@ -53,14 +53,14 @@ def reproduce(
         raise KattnError("No table was named. For example: kattn reproduce primal/table3 --small; --list shows them")
     silence_profiler()
     console.quiet = quiet
-    from kattn_cli.commands.reproduce.reproduce import Settings, commands
+    from kattn_cli.commands.reproduce.reproduce import Reproduction, commands
     from kattn_cli.commands.reproduce.reproduce import reproduce as make
     from kattn_cli.papers.plan import SizeName, find_plans
 
     names, overrides = references_and_overrides(arguments)
     chosen = find_plans(names)
     size: SizeName = "small" if small else "full"
-    settings = Settings(results, size, tuple(seed or []), tuple(overrides), jobs, device, quiet)
+    settings = Reproduction(results, size, tuple(seed or []), tuple(overrides), jobs, device, quiet)
     if not dry:
         make(chosen, settings)
         return

@@ -30,8 +30,8 @@ WITHOUT_DEVICE = ("plot", "kernel-pca")
 
 
 @dataclass(frozen=True)
-class Settings:
-    """``seeds``: in place of the recipes'; ``overrides``: of every recipe."""
+class Reproduction:
+    """How tables are made again. ``seeds``: in place of the recipes'; ``overrides``: of every recipe."""
 
     results: Path
     size: SizeName
@@ -42,7 +42,7 @@ class Settings:
     quiet: bool
 
     def shared(self, verb: str) -> list[str]:
-        """The options that every subcommand takes."""
+        """Return the options that every subcommand takes."""
         device = [] if verb in WITHOUT_DEVICE else ["--device", self.device]
         return ["--results", str(self.results), *device, *(["--quiet"] if self.quiet else [])]
 
@@ -56,16 +56,16 @@ class Training:
     seeds: tuple[int, ...]
 
     def recipes(self) -> Iterator[tuple[Recipe, Path]]:
-        """Each recipe and seed that it trains, with its file."""
+        """Yield each recipe and seed that it trains, with its file."""
         for source, loaded in recipes.load_each([self.reference], self.overrides, weights=False):
             for recipe in per_seed(loaded, self.seeds):
                 yield recipe, source.path
 
 
-def reproduce(plans: dict[str, Plan], settings: Settings) -> None:
+def reproduce(plans: dict[str, Plan], settings: Reproduction) -> None:
     """Make each table at one size; what is done already is not done again.
 
-    One that fails is told, and the others go on.
+    One that fails is named, and the others go on.
 
     Raises:
         KattnError: if one has no such size, before any work, or one failed, at the end.
@@ -82,12 +82,12 @@ def reproduce(plans: dict[str, Plan], settings: Settings) -> None:
             failed[name] = str(error)
             console.print(f"{name}: {error}", markup=False)
     if failed:
-        told = "\n".join(f"{name}: {reason}" for name, reason in failed.items())
-        raise KattnError(f"{len(failed)} of {len(sizes)} could not be made; the same command goes on:\n{told}")
+        reasons = "\n".join(f"{name}: {reason}" for name, reason in failed.items())
+        raise KattnError(f"{len(failed)} of {len(sizes)} could not be made; the same command goes on:\n{reasons}")
 
 
-def commands(size: Size, settings: Settings) -> Iterator[list[str]]:
-    """Every subcommand with its arguments, as a user would type them; a measurement names recipes for runs."""
+def commands(size: Size, settings: Reproduction) -> Iterator[list[str]]:
+    """Yield every subcommand with its arguments, as a user would type them; a measurement names recipes for runs."""
     yield from map(shlex.split, size.prepare)
     trainings = _trainings(size, settings)
     for together in _alike(trainings):
@@ -99,7 +99,7 @@ def commands(size: Size, settings: Settings) -> Iterator[list[str]]:
         yield _measure(measurement, names if isinstance(measurement, str) else measurement.on, settings)
 
 
-def _make(size: Size, settings: Settings) -> list[Run]:
+def _make(size: Size, settings: Reproduction) -> list[Run]:
     for line in size.prepare:
         _once(shlex.split(line), settings)
     trainings = _trainings(size, settings)
@@ -115,7 +115,7 @@ def _make(size: Size, settings: Settings) -> list[Run]:
     return list(made)
 
 
-def _trainings(size: Size, settings: Settings) -> list[Training]:
+def _trainings(size: Size, settings: Reproduction) -> list[Training]:
     found = []
     for line in size.train:
         reference, *rest = shlex.split(line.format(results=settings.results))
@@ -126,18 +126,18 @@ def _trainings(size: Size, settings: Settings) -> list[Training]:
 
 
 def _alike(trainings: Sequence[Training]) -> Iterator[list[Training]]:
-    """Neighbours that one command trains: of the same overrides and seeds."""
+    """Yield neighbours that one command trains: of the same overrides and seeds."""
     for _, together in groupby(trainings, key=lambda one: (one.overrides, one.seeds)):
         yield list(together)
 
 
-def _runs_of(training: Training, settings: Settings) -> list[Run | None]:
-    """The finished run of each recipe and seed; None where there is none yet."""
+def _runs_of(training: Training, settings: Reproduction) -> list[Run | None]:
+    """Return the finished run of each recipe and seed; None where there is none yet."""
     found = [find_unfinished(*one, settings.results, force=False) for one in training.recipes()]
     return [there.run if there and there.done else None for there in found]
 
 
-def _train(together: Sequence[Training], settings: Settings) -> list[str]:
+def _train(together: Sequence[Training], settings: Reproduction) -> list[str]:
     one = together[0]
     seeds = [word for seed in one.seeds for word in ("--seed", str(seed))]
     jobs = ["--jobs", str(settings.jobs)] if settings.jobs > 1 else []
@@ -145,25 +145,25 @@ def _train(together: Sequence[Training], settings: Settings) -> list[str]:
     return ["train", *references, *one.overrides, *seeds, *jobs, "--resume", *settings.shared("train")]
 
 
-def _measure(line: str | Measurement, runs: Sequence[str], settings: Settings) -> list[str]:
+def _measure(line: str | Measurement, runs: Sequence[str], settings: Reproduction) -> list[str]:
     verb, *options = shlex.split(line if isinstance(line, str) else line.run)
-    told = [one.format(results=settings.results) for one in options]
-    return [verb, *runs, *told, *settings.shared(verb)]
+    filled = [one.format(results=settings.results) for one in options]
+    return [verb, *runs, *filled, *settings.shared(verb)]
 
 
-def _alone(line: str, settings: Settings) -> list[str]:
+def _alone(line: str, settings: Reproduction) -> list[str]:
     verb, *rest = shlex.split(line.format(results=settings.results))
     return [verb, *rest, *settings.shared(verb)]
 
 
-def _once(arguments: list[str], settings: Settings) -> None:
-    """Unless this very command went well before, with these results."""
+def _once(arguments: list[str], settings: Reproduction) -> None:
+    """Run a command, unless this very one went well before with these results."""
     path = settings.results / DONE
     done = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
-    told = shlex.join(one for one in arguments if one != "--quiet")
-    if told not in done:
+    command = shlex.join(one for one in arguments if one != "--quiet")
+    if command not in done:
         _call(arguments)
-        write_text(path, json.dumps([*done, told], indent=2) + "\n")
+        write_text(path, json.dumps([*done, command], indent=2) + "\n")
 
 
 def _call(arguments: list[str]) -> None:
@@ -172,8 +172,8 @@ def _call(arguments: list[str]) -> None:
     Raises:
         KattnError, Stopped: if it failed, or was stopped, which it has said itself.
     """
-    told = shlex.join(["kattn", *arguments])
-    console.print(f"$ {told}", markup=False)
+    command = shlex.join(["kattn", *arguments])
+    console.print(f"$ {command}", markup=False)
     process = subprocess.Popen([sys.executable, "-m", "kattn_cli", *arguments])
     stopped = False
     while True:
@@ -185,11 +185,11 @@ def _call(arguments: list[str]) -> None:
     if stopped or code in (130, 143):
         raise Stopped(f"Stopped; the same command goes on from here: {shlex.join(['kattn', *sys.argv[1:]])}")
     if code:
-        raise KattnError(f"failed with exit code {code}: {told}")
+        raise KattnError(f"failed with exit code {code}: {command}")
 
 
-def _show(name: str, size: Size, runs: Sequence[Run], settings: Settings) -> None:
-    """The paper's table with ours in it, printed and kept; without one, the comparison of the runs."""
+def _show(name: str, size: Size, runs: Sequence[Run], settings: Reproduction) -> None:
+    """Print and keep the paper's table with ours in it; without one, print the comparison of the runs."""
     in_paper, _, table = name.partition("/")
     if not runs:
         return

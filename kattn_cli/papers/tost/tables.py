@@ -54,8 +54,8 @@ class _Transfer(ImageTable):
         if row != "ImageNet":
             name = next(ours for ours, theirs in TRANSFER.items() if theirs == row)
             facts |= {"name": name, "start": "fine-tuned from ImageNet-1K"}
-        untold = mechanism not in OWN or row != "ImageNet"
-        return {key: value for key, value in facts.items() if key != "epochs" or not untold}
+        no_epochs = mechanism not in OWN or row != "ImageNet"
+        return {key: value for key, value in facts.items() if key != "epochs" or not no_epochs}
 
 
 class _Ablation(ImageTable):

@@ -168,12 +168,12 @@ CLAIMS = [
     *(
         Claim(
             "Table 2, Figure 3 (left)" if name in ("pgd", "fgsm") else "Table 2",
-            f"RPC-Attention is more robust than symmetric attention under {told}.",
+            f"RPC-Attention is more robust than symmetric attention under {attack}.",
             f"difference of top-1 under attack, {MEASURED}, paired by seed; holds above 0 points",
             _attack(name),
             partial(_attacked, name, OURS, BASE, BASE),
         )
-        for name, told in ATTACKS.items()
+        for name, attack in ATTACKS.items()
     ),
     Claim(
         "§4.1, Table 5",
@@ -199,12 +199,12 @@ CLAIMS = [
     *(
         Claim(
             "§4.1, Table 2",
-            f"More iterations in the first layer give cleaner data: six are more robust than four under {told}.",
+            f"More iterations in the first layer give cleaner data: six are more robust than four under {attack}.",
             f"difference of top-1 under attack, {MEASURED}, paired by seed; holds above 0 points",
             _attack(name),
             partial(_attacked, name, "rpc_6", "rpc", "rpc 4"),
         )
-        for name, told in (("pgd", "PGD"), ("fgsm", "FGSM"))
+        for name, attack in (("pgd", "PGD"), ("fgsm", "FGSM"))
     ),
     Claim(
         "E.7, Table 9",
@@ -216,12 +216,12 @@ CLAIMS = [
     *(
         Claim(
             "E.7, Table 10",
-            f"Under {told}, FAN with RPC-Attention in its first layer is more robust than with symmetric attention.",
+            f"Under {attack}, FAN with RPC-Attention in its first layer is more robust than with symmetric attention.",
             f"difference of top-1 under attack, {MEASURED}, paired by seed; holds above 0 points",
             f"kattn attack fashion_mnist/fan --{name} --limit 200",
             partial(_fan_attacked, name),
         )
-        for name, told in (("pgd", "PGD"), ("fgsm", "FGSM"))
+        for name, attack in (("pgd", "PGD"), ("fgsm", "FGSM"))
     ),
     *(
         _segmentation(what, row, corrupted, metric, named)

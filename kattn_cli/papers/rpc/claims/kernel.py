@@ -147,12 +147,12 @@ CLAIMS = [
     *(
         Claim(
             "Theorem 1, §2.2",
-            f"The learned values converge to those of Theorem 1 ({told_as}).",
-            f"{told_as} after training, 1 for the same values; holds above 0.9",
+            f"The learned values converge to those of Theorem 1 ({measured}).",
+            f"{measured} after training, 1 for the same values; holds above 0.9",
             AUDIT,
             partial(_aligned, measure),
         )
-        for measure, told_as in (
+        for measure, measured in (
             ("cosine", "|cosine| of columns, best assignment"),
             ("linear_cka", "linear CKA"),
             ("kernel_cka", "kernel CKA"),

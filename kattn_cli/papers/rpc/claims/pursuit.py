@@ -28,13 +28,13 @@ def _separates(size: int, evidence: Evidence) -> list[Finding]:
     for label, rows in evidence.labels("audit/planted"):
         chosen = rows[rows["size"] == size]
         share = chosen["share"].iloc[0]
-        told_of = []
+        each = []
         for method, part in chosen.groupby("method", sort=False):
             precision, recall = by_seed(part, "precision"), by_seed(part, "recall")
-            told_of.append(f"{method} {shown(precision, 2)} and {shown(recall, 2)}")
+            each.append(f"{method} {shown(precision, 2)} and {shown(recall, 2)}")
         own = chosen[chosen["method"] == "paper"]
         score = own.assign(f1=2 * own["precision"] * own["recall"] / (own["precision"] + own["recall"]).clip(1e-12))
-        beside = f"precision and recall: {', '.join(told_of)}; precision by chance {share:g}"
+        beside = f"precision and recall: {', '.join(each)}; precision by chance {share:g}"
         found.append(judged(label, by_seed(score.fillna({"f1": 0.0}), "f1"), above=0.5, beside=beside))
     return found
 

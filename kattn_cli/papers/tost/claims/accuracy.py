@@ -96,12 +96,12 @@ CLAIMS = [
     *(
         Claim(
             "D.1, Table 8",
-            f"ToST with normalised memberships and an MLP is more accurate than {told}.",
+            f"ToST with normalised memberships and an MLP is more accurate than {ablated}.",
             "difference of test top-1, paired by seed; holds above 0 points",
             "kattn eval cifar10",
             partial(_ablated, without, model),
         )
-        for without, model, told in (
+        for without, model, ablated in (
             ("no_norm_mlp", "tssa no norm", "without the normalisation"),
             ("ista", "tssa ista", "with ISTA in place of the MLP"),
         )
