@@ -19,7 +19,7 @@ from kattn_cli.errors import DataError, RecipeError, did_you_mean
 from kattn_cli.models import Layers
 from kattn_cli.models.initial import source_fault
 from kattn_cli.models.pretrained import TIMM
-from kattn_cli.models.weights_file import FILE_TYPES
+from kattn_cli.models.transfer import FILE_TYPES
 from kattn_cli.recipe.data import DataSection
 from kattn_cli.recipe.faults import all_of
 from kattn_cli.recipe.files import Source, find_recipes

@@ -12,8 +12,13 @@ from kattn_cli.models.decision_transformer import build_decision_transformer
 from kattn_cli.models.layers import Layers, attention_layers, sequence_layers, trajectory_layers
 from kattn_cli.models.model import AttentionModel, auxiliary_loss
 from kattn_cli.models.segmentation_model import build_segmenter
-from kattn_cli.models.sequence import CausalDecoder, DecodingClassifier, SequenceEncoder
-from kattn_cli.models.sequence_model import LanguageModel, SequenceClassifier
+from kattn_cli.models.sequence_model import (
+    CausalDecoder,
+    DecodingClassifier,
+    LanguageModel,
+    SequenceClassifier,
+    SequenceEncoder,
+)
 from kattn_cli.models.tost import TokenStatisticsTransformer
 from kattn_cli.models.vit import build_timm, build_vit, replace_attention
 from kattn_cli.recipe.model import Decoder, Encoder, ImageModel, TimmModel, Tost

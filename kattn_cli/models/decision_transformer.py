@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from kattn_cli.models.blocks import NORM_EPS
 from kattn_cli.models.layers import TOKENS_A_STEP, trajectory_layers
 from kattn_cli.models.model import AttentionModel
-from kattn_cli.models.sequence import Stack
+from kattn_cli.models.sequence_model import Stack
 from kattn_cli.recipe.model import DecisionTransformer as Sizes
 from kattn_cli.recipe.schema import Attention
 

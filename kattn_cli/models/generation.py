@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.attention.mechanism import refuse_longer
-from kattn_cli.models.sequence import DecoderState
-from kattn_cli.models.sequence_model import LanguageModel
+from kattn_cli.models.sequence_model import DecoderState, LanguageModel
 
 
 class Reading:

@@ -18,9 +18,7 @@ from torch import Tensor, nn
 from kattn_cli.errors import CheckpointError
 from kattn_cli.kernels.precision import exact
 from kattn_cli.models import AttentionModel
-from kattn_cli.models.matching import Match, match, show, take_over
-from kattn_cli.models.transfer import Transfer
-from kattn_cli.models.weights_file import FILE_TYPES, Tensors, read_tensors
+from kattn_cli.models.transfer import FILE_TYPES, Match, Tensors, Transfer, match, read_tensors, show, take_over
 
 CHECKPOINTS = ("checkpoints/best.safetensors", "checkpoints/last.safetensors")
 """Of a run's folder, the first that is there."""

@@ -1,7 +1,7 @@
 """Pretrained weights of timm's vision transformers, as far as the attention at hand has a place for them.
 
 timm loads them into its own model with softmax attention, where it resizes the position code and sums the first
-convolution over channels as needed; from there they go where :mod:`~kattn_cli.models.matching` says.
+convolution over channels as needed; from there they go where :mod:`~kattn_cli.models.transfer` says.
 """
 
 from __future__ import annotations
@@ -13,9 +13,7 @@ import timm
 
 from kattn_cli.errors import CheckpointError
 from kattn_cli.models import Classifier
-from kattn_cli.models.matching import match, take_over
-from kattn_cli.models.transfer import Transfer
-from kattn_cli.models.weights_file import Tensors, read_tensors
+from kattn_cli.models.transfer import Tensors, Transfer, match, read_tensors, take_over
 
 TIMM = "timm"
 

@@ -19,16 +19,7 @@ import yaml
 
 from kattn_cli.recipe.faults import RecipeFaults, show
 from kattn_cli.recipe.files import Source
-from kattn_cli.recipe.load import (
-    SWEEP,
-    Check,
-    Trial,
-    apply_override,
-    filled,
-    key_path,
-    read_recipe,
-    set_key,
-)
+from kattn_cli.recipe.load import SWEEP, Check, Trial, apply_override, filled, key_path, read_recipe, set_key
 from kattn_cli.recipe.schema import Recipe, per_seed
 from kattn_cli.recipe.strict_yaml import COMMAND_LINE, Document, Fault, KeyPath, parse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kattn_cli.models import AttentionModel
-from kattn_cli.models.expert_load import ExpertLoad
+from kattn_cli.models.experts import ExpertLoad
 from kattn_cli.runs.csv_rows import replace_rows
 from kattn_cli.runs.run import Run
 

@@ -12,8 +12,8 @@ import torch
 from kattn_cli.data.images import as_pixels
 from kattn_cli.data.reading.files import FileSplit
 from kattn_cli.data.reading.workers import Transform
+from kattn_cli.data.segmentation.pairs import RandomView
 from kattn_cli.data.segmentation.split import MaskSplit
-from kattn_cli.data.segmentation.views import RandomView
 from kattn_cli.data.text import TokenSplit
 from kattn_cli.training.augment.batches import Augment
 from kattn_cli.training.plan import Plan, Shard

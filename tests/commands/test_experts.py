@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from kattn_cli.models import LanguageModel, build_language_model
-from kattn_cli.models.expert_load import ExpertLoad
+from kattn_cli.models.experts import ExpertLoad
 from kattn_cli.recipe.model import Decoder
 from kattn_cli.recipe.schema import Attention
 from kattn_cli.runs.csv_rows import read_rows

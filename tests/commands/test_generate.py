@@ -18,7 +18,7 @@ from kattn_cli.data.vocabulary import Vocabulary, build_vocabulary
 from kattn_cli.errors import DataError
 from kattn_cli.models import LanguageModel
 from kattn_cli.models.generation import generate
-from kattn_cli.models.sequence import CausalDecoder
+from kattn_cli.models.sequence_model import CausalDecoder
 from kattn_cli.runs.run import Run
 
 CONTEXT = 16

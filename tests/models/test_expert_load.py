@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from kattn_cli.models.expert_load import ExpertLoad
+from kattn_cli.models.experts import ExpertLoad
 
 
 def test_shares_by_hand() -> None:

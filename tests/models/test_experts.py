@@ -16,7 +16,7 @@ from kattn_cli.costs.flops import model_flops_of
 from kattn_cli.models import auxiliary_loss, build_language_model, build_sequence_classifier
 from kattn_cli.models.blocks import Block
 from kattn_cli.models.experts import SparseExperts
-from kattn_cli.models.sequence import CausalDecoder, SequenceEncoder
+from kattn_cli.models.sequence_model import CausalDecoder, SequenceEncoder
 from kattn_cli.recipe.model import Decoder, Encoder
 from kattn_cli.recipe.schema import Attention
 

@@ -13,8 +13,7 @@ from torch import Tensor, nn
 from kattn_cli.attention import attention_classes
 from kattn_cli.attention.options import build_attention
 from kattn_cli.models.generation import Reading, choose, decodes, generate
-from kattn_cli.models.sequence import CausalDecoder
-from kattn_cli.models.sequence_model import LanguageModel
+from kattn_cli.models.sequence_model import CausalDecoder, LanguageModel
 
 DIM, HEADS, VOCABULARY, CONTEXT = 24, 3, 17, 16
 CAUSAL = [name for name, cls in attention_classes().items() if cls.supports_causal]

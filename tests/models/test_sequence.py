@@ -11,7 +11,7 @@ from torch import nn
 
 from kattn_cli.attention import ATTENTIONS, attention_classes
 from kattn_cli.attention.options import build_attention
-from kattn_cli.models.sequence import CausalDecoder, SequenceEncoder, sinusoids
+from kattn_cli.models.sequence_model import CausalDecoder, SequenceEncoder, sinusoids
 
 DIM, HEADS, LENGTH, DEPTH = 24, 3, 9, 2
 CAUSAL = [name for name, cls in attention_classes().items() if cls.supports_causal]

@@ -15,7 +15,7 @@ from torch import nn
 from kattn_cli.attention.options import check_options
 from kattn_cli.experiment.recipes import option_faults_of
 from kattn_cli.models import build_language_model, build_model, build_sequence_classifier
-from kattn_cli.models.matching import match
+from kattn_cli.models.transfer import match
 from kattn_cli.papers import PAPERS
 from kattn_cli.recipe.data import ImageSection
 from kattn_cli.recipe.files import find_recipes, shipped_recipes

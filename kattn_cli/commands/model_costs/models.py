@@ -19,7 +19,7 @@ from kattn_cli.errors import DataError, RecipeError
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.build import build, layers_on, outline
 from kattn_cli.models import AttentionModel
-from kattn_cli.models.sequence import CausalDecoder
+from kattn_cli.models.sequence_model import CausalDecoder
 from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.schema import Mechanism, Recipe
 from kattn_cli.recipe.train import Train

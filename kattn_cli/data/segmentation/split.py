@@ -11,8 +11,7 @@ from torch import Tensor
 from kattn_cli.data.images import as_pixels
 from kattn_cli.data.reading.encoded import Corruption
 from kattn_cli.data.reading.workers import Batch, decoded_batches
-from kattn_cli.data.segmentation.pairs import Pairs, PairWork, View
-from kattn_cli.data.segmentation.views import RandomView, WholeView
+from kattn_cli.data.segmentation.pairs import Pairs, PairWork, RandomView, View, WholeView
 from kattn_cli.errors import DataError
 
 Wholes = tuple[list[Tensor], list[Tensor]]

@@ -16,8 +16,7 @@ from pydantic import Field
 
 from kattn_cli.data.dataset import FileCheck
 from kattn_cli.data.reading.storage import default_root
-from kattn_cli.data.trajectories.recorded import Recorded, recorded
-from kattn_cli.data.trajectories.trajectory_set import TrajectoryFacts, TrajectorySet
+from kattn_cli.data.trajectories.trajectory_set import Recorded, TrajectoryFacts, TrajectorySet, recorded
 from kattn_cli.environments.names import ENVIRONMENTS, RETURN_SCALE, short_name
 from kattn_cli.errors import DataError, did_you_mean
 

@@ -10,8 +10,7 @@ import numpy as np
 from kattn_cli.data.dataset import FileCheck
 from kattn_cli.data.reading.storage import default_root
 from kattn_cli.data.sets.d4rl import Context, Scale
-from kattn_cli.data.trajectories.recorded import Recorded, recorded
-from kattn_cli.data.trajectories.trajectory_set import TrajectoryFacts, TrajectorySet
+from kattn_cli.data.trajectories.trajectory_set import Recorded, TrajectoryFacts, TrajectorySet, recorded
 from kattn_cli.environments.names import RETURN_SCALE
 from kattn_cli.errors import DataError
 

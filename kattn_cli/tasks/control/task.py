@@ -11,7 +11,7 @@ import torch
 
 from kattn_cli.data.holdout import hold_out
 from kattn_cli.data.trajectories import TrajectoryData, TrajectoryFacts, TrajectorySet, TrajectorySplit
-from kattn_cli.data.trajectories.recorded import Recorded
+from kattn_cli.data.trajectories.trajectory_set import Recorded
 from kattn_cli.environments.make import LONGEST
 from kattn_cli.environments.names import ENVIRONMENTS, short_name
 from kattn_cli.errors import DataError

@@ -9,8 +9,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.data.segmentation import IGNORED
+from kattn_cli.data.segmentation.pairs import RandomView
 from kattn_cli.data.segmentation.split import MaskSplit
-from kattn_cli.data.segmentation.views import RandomView
 from kattn_cli.models import AttentionModel
 from kattn_cli.recipe.train import Train
 from kattn_cli.tables.measures import MEAN_IOU

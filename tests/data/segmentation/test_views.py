@@ -9,7 +9,7 @@ from ade_files import write_ade
 from PIL import Image
 
 from kattn_cli.data.segmentation import IGNORED
-from kattn_cli.data.segmentation.views import RandomView, WholeView, scaled_size
+from kattn_cli.data.segmentation.pairs import RandomView, WholeView, scaled_size
 from kattn_cli.data.sets.ade20k import Ade20k
 from kattn_cli.recipe.data import SegmentationSection
 from kattn_cli.tasks.masks.task import Masks
