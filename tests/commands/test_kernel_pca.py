@@ -92,19 +92,9 @@ def test_stopped_in_the_second_round_the_first_is_kept(tmp_path: Path, monkeypat
 
 def test_the_command_line(app: typer.Typer, tmp_path: Path) -> None:
     options = [
-        "--data",
-        "synthetic",
-        "--n",
-        "120",
-        "--kernel",
-        "rbf",
-        "--components",
-        "3",
-        "--rounds",
-        "1",
-        "--tolerance",
-        "0.1",
-    ]
+        "--data", "synthetic", "--n", "120", "--kernel", "rbf", "--components", "3", "--rounds", "1",
+        "--tolerance", "0.1",
+    ]  # fmt: skip
     done = CliRunner().invoke(app, [*options, "--results", str(tmp_path), "--quiet"], catch_exceptions=False)
     assert done.exit_code == 0
     folder = tmp_path / "kernel_pca"

@@ -31,11 +31,7 @@ def test_a_perceptron_by_hand() -> None:
     weights = 4 * (24 + 18)
     assert summary.parameters == 42
     assert summary.flops == 2 * 42
-    assert (summary.weights, summary.gradients, summary.optimizer, summary.average) == (
-        weights,
-        weights,
-        2 * weights,
-        weights,
-    )
+    kept = (summary.weights, summary.gradients, summary.optimizer, summary.average)
+    assert kept == (weights, weights, 2 * weights, weights)
     assert summary.activations == 4 * 5 * (4 + 6 + 3)
     assert summary.memory == 5 * weights + summary.activations

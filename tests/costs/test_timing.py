@@ -91,9 +91,9 @@ def test_in_turns_by_a_clock_of_our_own(monkeypatch: pytest.MonkeyPatch) -> None
     clock = Clock()
     monkeypatch.setattr(timing, "time", clock)
     programs = {"quick": clock.program("quick", 0.25), "slow": clock.program("slow", 1.0)}
-    told: list[str] = []
-    times = timing.in_turns(programs, torch.device("cpu"), rounds=3, seconds=0.5, on_turn=told.append)
+    turns: list[str] = []
+    times = timing.in_turns(programs, torch.device("cpu"), rounds=3, seconds=0.5, on_turn=turns.append)
     assert times == {"quick": [250.0] * 3, "slow": [1000.0] * 3}
-    assert told == ["slow", "quick", "quick", "slow", "slow", "quick"]
+    assert turns == ["slow", "quick", "quick", "slow", "slow", "quick"]
     assert clock.calls.count("slow") == 3 + 3
     assert clock.calls.count("quick") == 3 + 3 * 2
