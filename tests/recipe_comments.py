@@ -12,8 +12,8 @@ from kattn_cli.recipe.variants import Expected
 def comment(name: str) -> list[str]:
     """Return the lines of a recipe's comment without their ``#``: what it is, its command, and what else is said of it.
 
-    Of a variant that is its ``about``, its own comment, and of the file's first comment whatever is said of all
-    variants, or of some by their names (``softmax, rpc: …``, ``All but rpc: …``). ``<name>`` stands for the variant.
+    Of a variant that is its ``about``, of the file's first comment whatever is said of all
+    variants, or of some by their names (``softmax, rpc: …``, ``All but rpc: …``), and its own. ``<name>``: the variant.
     """
     (source,) = find_recipes(name)
     lines = source.path.read_text(encoding="utf-8").splitlines()
@@ -24,7 +24,7 @@ def comment(name: str) -> list[str]:
     whole = head and head[0].startswith("   kattn train ") and "<name>" not in head[0]
     own = first_comment([line.strip() for line in lines[lines.index(f"  {variant}:") + 1 :]])
     variants = [line.strip()[:-1] for line in lines if re.fullmatch(r"  [\w.+-]+:", line)]
-    said = [*own, *said_of(variant, head[1:] if whole else head, variants)]
+    said = [*said_of(variant, head[1:] if whole else head, variants), *own]
     command = [f"   kattn train {name}"] if whole else []
     title = f" {read_notes(source).about}."
     return [title, *command, *(line.replace("<name>", variant) for line in said)]
