@@ -15,8 +15,7 @@ import pytest
 
 from kattn_cli.errors import KattnError, Stopped
 from kattn_cli.executors.executor import Outcome, Request
-from kattn_cli.executors.requeued import Requeued
-from kattn_cli.executors.slurm import SlurmExecutor
+from kattn_cli.executors.slurm import Requeued, SlurmExecutor
 from kattn_cli.training.interrupt import Interruption, catch_interruption
 
 pytest.importorskip("submitit")
