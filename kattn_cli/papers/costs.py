@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -25,12 +25,14 @@ class ModelCosts:
         row: the table's row for models that read so many tokens.
         models: models as ``kattn model-costs`` calls them → the table's.
         metrics: quantity and pass (none where the paper does not say of which) → the table's metric and its unit.
+        notes: quantity → what to know of the paper's numbers of it.
     """
 
     table: str
     row: Callable[[int], str]
     models: Mapping[str, str]
     metrics: Mapping[tuple[str, str], tuple[str, str]]
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,3 +80,11 @@ def _published(row: pd.Series, base: pd.Series | None) -> dict[str, object]:
         found[f"published_{quantity}_unit"] = "" if ours is None else ours.unit
         found[f"published_{quantity}_ratio"] = ours.value / first.value if comparable else math.nan  # type: ignore[union-attr]
     return found
+
+
+def notes(table: pd.DataFrame) -> Iterator[str]:
+    """Yield what to know of the papers' numbers that stand in a table of :func:`beside_the_papers`."""
+    for paper in PAPERS.values():
+        if costs := paper.costs:
+            of_paper = table[table["model"].isin(list(costs.models))]
+            yield from (note for quantity, note in costs.notes.items() if (of_paper[f"published_{quantity}"] > 0).any())

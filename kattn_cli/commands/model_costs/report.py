@@ -8,15 +8,11 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.console import console, print_wide
-from kattn_cli.papers.costs import beside_the_papers
+from kattn_cli.papers.costs import beside_the_papers, notes
 
 COUNTED = (
     "GFLOP a sample: forward, a multiplication and an addition counting as two; mechanisms by their formulas, the rest "
     "by torch's counter: matrix products and convolutions, not norms, activations and residual sums"
-)
-TABLE_13 = (
-    "RPC paper, Table 13: its 1.17 to 1.35 M flops a sample cannot be right for a ViT-tiny at 224 × 224, which takes "
-    "1.1 to 1.3 G multiply-adds, twice that in GFLOP as counted here"
 )
 
 
@@ -32,8 +28,8 @@ def print_models(costs: pd.DataFrame, path: Path) -> None:
         print_wide([*columns, ""], [_cells(row, published) for _, row in part.iterrows()])
     console.print("\n×: of the first model in the table; MiB: weights, optimizer and the peak of a call", markup=False)
     console.print(COUNTED, markup=False)
-    if (table["published_flops"] > 0).any():
-        console.print(TABLE_13, markup=False)
+    for note in notes(table):
+        console.print(note, markup=False)
 
 
 def _cells(row: pd.Series, published: bool) -> list[str]:
