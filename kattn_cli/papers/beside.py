@@ -12,7 +12,7 @@ import pandas as pd
 from kattn_cli.papers.described import FAN, PLAIN, SEGMENTER, Described
 from kattn_cli.papers.paper import Paper, Printed
 from kattn_cli.papers.values import Data, Measured
-from kattn_cli.tables.comparison import FEW_SEEDS, UNDECIDED, Paired
+from kattn_cli.tables.comparison import Paired
 from kattn_cli.tables.statistics import mean_interval
 
 KEY = ["table", "row", "metric", "setting", "measured", "share"]
@@ -221,8 +221,8 @@ def differences(
     Columns: the key's, ``label, model, mean, low, high, seeds, paper, baseline, difference, difference_low,
     difference_high, pairs, verdict, paper_difference``. Intervals are Student's at 95 % over seeds. A difference is
     from the ``baseline`` (a label, of the same folder where there are several) of the same key, paired by seed (and by
-    ``pair``), of ``pairs`` seeds. ``verdict``: ``better``, ``worse`` or ``not told apart`` (the interval of the
-    difference holds 0, or there are fewer than three seeds); none where there is no difference.
+    ``pair``), of ``pairs`` seeds. ``verdict``: see :mod:`~kattn_cli.tables.comparison`, by the interval of the
+    difference; none where there is no difference.
 
     Args:
         values: ``label, run_seed, pair, value`` and the columns of ``key``, of which ``table``, ``row`` and ``metric``
@@ -277,9 +277,8 @@ def _apart(part: pd.DataFrame, base: pd.DataFrame, lower_is_better: bool) -> dic
     if not found.seeds:
         return nothing
     mean, half = found.interval
-    verdict = UNDECIDED if found.seeds < FEW_SEEDS else found.verdict(lower_is_better)
     ends = {"difference": mean, "difference_low": mean - half, "difference_high": mean + half}
-    return {**ends, "pairs": found.seeds, "verdict": verdict}
+    return {**ends, "pairs": found.seeds, "verdict": found.verdict(lower_is_better)}
 
 
 def baselines_first(tables: pd.DataFrame) -> list[str]:

@@ -11,7 +11,7 @@ import pandas as pd
 from kattn_cli.console import console, print_wide
 from kattn_cli.papers.beside import HIGHER_IS_BETTER, PaperTable, baselines_first
 from kattn_cli.papers.paper import Paper
-from kattn_cli.tables.comparison import UNDECIDED
+from kattn_cli.tables.comparison import BETTER, TOO_FEW, UNDECIDED, WORSE
 from kattn_cli.tables.frames import shared_folder
 from kattn_cli.tables.text import markdown_table, mean_and_half
 
@@ -170,7 +170,8 @@ def _how_many_held(table: PaperTable, numbers: pd.DataFrame) -> Iterator[str]:
         sign = rows["metric"].isin(HIGHER_IS_BETTER).map({True: 1, False: -1})
         claimed = int((sign * rows["paper_difference"] > 0).sum())
         counts = rows["verdict"].value_counts()
-        ours = ", ".join(f"{counts.get(word, 0)} {word}" for word in ("better", "worse", UNDECIDED))
+        words = (BETTER, WORSE, UNDECIDED, *([TOO_FEW] if TOO_FEW in counts else []))
+        ours = ", ".join(f"{counts.get(word, 0)} {word}" for word in words)
         base = table.baselines(str(rows["model"].iloc[0]))[0]
         yield f"{label} against {base}: in the paper better in {claimed} of {len(rows)} numbers; here {ours}."
 

@@ -99,7 +99,7 @@ def test_ours_beside_the_paper_s(tmp_path: Path) -> None:
 def test_two_seeds_cannot_tell(tmp_path: Path) -> None:
     runs = [make_run(tmp_path, name, s, 80 + gain) for name, gain in (("sym", 0), ("rpc", 5)) for s in range(2)]
     table = laid(runs, "rpc")
-    assert set(table[table["label"] == "rpc"]["verdict"]) == {"not told apart"}
+    assert set(table[table["label"] == "rpc"]["verdict"]) == {"too few seeds to tell"}
 
 
 def test_what_was_run_otherwise_is_not_compared(tmp_path: Path) -> None:
@@ -155,7 +155,9 @@ def test_primal_is_beside_table_7a(tmp_path: Path) -> None:
     assert clean_of(table, "paper", "top5") == {"softmax": 92.4, "primal_plus": 92.8}
     assert [clean_of(table, "table", metric)["softmax"] for metric in ("top1", "top5")] == ["table7a", "v1_table5"]
     assert clean_of(table, "paper_difference")["primal_plus"] == pytest.approx(1.5)
-    assert "| primal_plus | 80.0 | 75.7 | +0.0 (not told apart) | +1.5 | 99.0 | 92.8 |" in markdown(table, "primal")
+    assert "| primal_plus | 80.0 | 75.7 | +0.0 (too few seeds to tell) | +1.5 | 99.0 | 92.8 |" in markdown(
+        table, "primal"
+    )
 
 
 def test_runs_that_were_not_measured_have_no_costs_either(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_what_was_run_is_not_mistaken_for_the_paper_s(tmp_path: Path) -> None:
             for seed in range(2)]  # fmt: skip
     table = laid(runs, "tost")
     text = markdown(table, "tost")
-    assert set(table["verdict"].dropna()) == {"not told apart"}
+    assert set(table["verdict"].dropna()) == {"too few seeds to tell"}
     setting = "listops (up to 128 tokens, 4,000 to train on, 2 × 64)"
     assert set(table["setting"]) == {setting}
     assert (
@@ -101,11 +101,12 @@ def test_what_was_run_is_not_mistaken_for_the_paper_s(tmp_path: Path) -> None:
     assert "| what was run | mechanism | top-1 (%) | paper | less softmax | paper | s for 1,000 steps | peak" in text
     assert f"| {setting} | softmax | 30.5 ± 6.4 | 37.11 |  |  | 20.0 ± 0.0 | 0.50 ± 0.00 | 2 |" in text
     assert (
-        "|  | tssa | 30.5 ± 6.4 | 37.25 | +0.0 ± 0.0 (not told apart) | +0.14 | 20.0 ± 0.0 | 0.50 ± 0.00 | 2 |" in text
+        "|  | tssa | 30.5 ± 6.4 | 37.25 | +0.0 ± 0.0 (too few seeds to tell) | +0.14 | 20.0 ± 0.0 | 0.50 ± 0.00 | 2 |"
+        in text
     )
     assert (
         f"- {setting}: top-1 of `tssa` less that of `softmax`: in the paper +0.14 points; "
-        "here +0.0 points (95 % interval +0.0 … +0.0, 2 seeds), not told apart." in text
+        "here +0.0 points (95 % interval +0.0 … +0.0, 2 seeds), too few seeds to tell." in text
     )
     assert laid(runs, "rpc").empty
 
