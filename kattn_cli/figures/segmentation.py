@@ -1,4 +1,4 @@
-"""Segmentation in figures: over the severity of corruption, and sheets of what a model tells."""
+"""Segmentation in figures: over the severity of corruption, and sheets of what a model predicts."""
 
 from __future__ import annotations
 
@@ -54,24 +54,24 @@ def draw_segmentation(rows: pd.DataFrame, folder: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Told:
-    """An image ``(S, S, channels)`` in [0, 1], the classes that label it, and those that a model tells, ``(S, S)``.
+class Predicted:
+    """An image ``(S, S, channels)`` in [0, 1], the classes that label it, and those that a model predicts, ``(S, S)``.
 
     A label that is none of the classes is drawn white.
     """
 
     image: NDArray[np.floating]
     labelled: NDArray[np.integer]
-    told: NDArray[np.integer]
+    predicted: NDArray[np.integer]
 
 
-def draw_sheet(pictures: Sequence[Told], class_names: Sequence[str], folder: Path, caption: str) -> Path:
+def draw_sheet(pictures: Sequence[Predicted], class_names: Sequence[str], folder: Path, caption: str) -> Path:
     """Draw images in a row, below them their labels, and below these the model's classes; ``segmentation.png``."""
     paint = _colours(len(class_names))
     rows = [
         [np.broadcast_to(one.image, (*one.image.shape[:2], 3)) for one in pictures],
         [_painted(one.labelled, paint) for one in pictures],
-        [_painted(one.told, paint) for one in pictures],
+        [_painted(one.predicted, paint) for one in pictures],
     ]
     height, width = pictures[0].image.shape[:2]
     gap = max(1, width // 16)

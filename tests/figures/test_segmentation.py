@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.image import imread
 
-from kattn_cli.figures.segmentation import Told, draw_segmentation, draw_sheet
+from kattn_cli.figures.segmentation import Predicted, draw_segmentation, draw_sheet
 from kattn_cli.tables.values import segmentation_frame, segmentation_summary
 
 
@@ -86,7 +86,7 @@ def test_a_sheet_shows_image_labels_and_what_is_told(tmp_path: Path) -> None:
     labels = np.zeros((8, 8), dtype=np.int64)
     labels[2:6, 2:6] = 1
     labels[0] = 255
-    pictures = [Told(np.full((8, 8, channels), 0.5), labels, 1 - (labels == 1)) for channels in (1, 3)]
+    pictures = [Predicted(np.full((8, 8, channels), 0.5), labels, 1 - (labels == 1)) for channels in (1, 3)]
     path = draw_sheet(pictures, ("ground", "thing"), tmp_path, "of a test")
     assert path == tmp_path / "segmentation.png"
     picture = imread(path)[..., :3]

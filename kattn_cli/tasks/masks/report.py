@@ -11,7 +11,7 @@ import torch
 
 from kattn_cli.console import console, print_wide
 from kattn_cli.errors import stoppable
-from kattn_cli.figures.segmentation import Told, draw_sheet
+from kattn_cli.figures.segmentation import Predicted, draw_sheet
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.frames import frame
 from kattn_cli.tables.statistics import mean_interval
@@ -60,7 +60,7 @@ def draw_run(run: Run, asked: Asked) -> None:
     images, masks = split.take(chosen)
     predicted = opened.model(images).argmax(1)
     pictures = [
-        Told(image.permute(1, 2, 0).cpu().numpy(), mask.cpu().numpy(), one.cpu().numpy())
+        Predicted(image.permute(1, 2, 0).cpu().numpy(), mask.cpu().numpy(), one.cpu().numpy())
         for image, mask, one in zip(images, masks, predicted, strict=True)
     ]
     caption = f"{data.name}, {asked.split} split, the central {data.image_size} × {data.image_size} pixels"
