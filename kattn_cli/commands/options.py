@@ -73,7 +73,8 @@ Runs = Annotated[
 RecipesAndOverrides = Annotated[
     list[str],
     typer.Argument(
-        metavar="RECIPE... [KEY=VALUE...]", help="Recipes (files, folders or shipped names), then overrides of all."
+        metavar="RECIPE... [KEY=VALUE...]",
+        help="Recipes: shipped names, files, variants of a file (my.yaml/rpc) or folders; then overrides of all.",
     ),
 ]
 SeedOption = Annotated[
@@ -116,12 +117,12 @@ def paper_option(help_text: str) -> Any:
 
 
 def references_and_overrides(arguments: list[str]) -> tuple[list[str], list[str]]:
-    """What has no ``=`` in it, and what has."""
+    """Return the arguments without ``=``, and those with it."""
     return [one for one in arguments if "=" not in one], [one for one in arguments if "=" in one]
 
 
 def fraction(text: str) -> float:
-    """``4/255`` or ``0.0157``."""
+    """Return the number that ``4/255`` or ``0.0157`` means."""
     try:
         value = float(Fraction(text))
     except (ValueError, ZeroDivisionError):
@@ -132,7 +133,7 @@ def fraction(text: str) -> float:
 
 
 def start(quiet: bool, device: str) -> torch.device:
-    """Silence the console if asked to; the device to run on."""
+    """Return the device to run on; silence the console if asked to."""
     from kattn_cli.console import console
     from kattn_cli.device import resolve_device
 
@@ -141,14 +142,14 @@ def start(quiet: bool, device: str) -> torch.device:
 
 
 def silence_profiler() -> None:
-    """Before torch is imported, which reads this then: else its profiler and its build tools chatter."""
+    """Keep torch's profiler and its build tools from chattering; call this before torch is imported."""
     for variable, level in (("KINETO_LOG_LEVEL", "99"), ("TORCH_CPP_LOG_LEVEL", "ERROR")):
         os.environ.setdefault(variable, level)
     logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)
 
 
 def chosen_runs(results: Path, references: list[str] | None, quiet: bool) -> list[Run]:
-    """The runs that ``references`` mean, by default the newest, which is then named."""
+    """Return the runs that ``references`` mean, by default the newest, whose folder is then printed."""
     from kattn_cli.console import console
     from kattn_cli.runs.find import find_runs
 
