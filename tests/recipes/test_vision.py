@@ -121,7 +121,7 @@ def test_full_size_names_a_small_sibling_and_what_is_whose(name: str) -> None:
     text = " ".join(line.strip() for line in comment(name))
     assert "not run here" in text
     assert re.search(r" paper, (Table \d|E\.1)", text)
-    named = text.partition("Small sibling: ")[2]
+    named = text.partition("Small sibling: ")[2].partition(". ")[0]
     siblings = re.findall(r"\b(?:cifar10|fashion_mnist|finetune)/\w+", named.partition(" changed to:")[0])
     assert siblings
     assert set(siblings) <= SMALL
