@@ -113,7 +113,7 @@ def _spelled_out(mechanism: Mechanism) -> Mechanism:
 
 
 def _located(model: Model) -> Model:
-    """A file of weights by its absolute path."""
+    """Return the model with a file of weights by its absolute path."""
     if not isinstance(model, TimmModel) or model.weights in (None, TIMM):
         return model
     return model.model_copy(update={"weights": str(_path(model.weights))})
@@ -157,14 +157,14 @@ def _task_of(data: DataSection | None, model: Model | None) -> tuple[AnyTask | N
 
 
 def _mechanisms(attention: Attention) -> Iterator[tuple[KeyPath, Mechanism]]:
-    """Each mechanism that a recipe names, with its place there."""
+    """Yield each mechanism that a recipe names, with its place there."""
     yield ("attention",), Mechanism(name=attention.name, **attention.options)
     for key, exception in attention.layers.items():
         yield ("attention", "layers", key), exception
 
 
 def _causal_faults(attention: Attention, asked_by: str) -> Iterable[Fault]:
-    """Mechanisms without a causal form; names that do not exist are told elsewhere."""
+    """Yield mechanisms without a causal form; names that do not exist are a fault of their own."""
     for path, mechanism in _mechanisms(attention):
         try:
             cls = attention_class(mechanism.name)
@@ -177,7 +177,7 @@ def _causal_faults(attention: Attention, asked_by: str) -> Iterable[Fault]:
 
 
 def _refusals(recipe: Recipe) -> Iterable[Fault]:
-    """What a mechanism says only when it is built, such as of options that do not go together."""
+    """Yield what a mechanism says only when it is built, such as of options that do not go together."""
     layers = _layers(recipe)
     if layers is None:
         return
@@ -200,7 +200,7 @@ def _layers(recipe: Recipe) -> Layers | None:
 
 @torch.no_grad()
 def _forward_faults(path: KeyPath, module: torch.nn.Module, shape: tuple[int, int, int]) -> Iterable[Fault]:
-    """What a mechanism of the user's own does wrong with one sample."""
+    """Yield what a mechanism of the user's own does wrong with one sample."""
     try:
         out = module(torch.zeros(shape))
     except Exception as error:
@@ -300,7 +300,7 @@ def _faults_of_what_is_there(data: DataSection, there: bool) -> Iterable[Fault]:
 
 
 def _placed(data: DataSection, message: str) -> Fault:
-    """``data.train: there is …`` is a fault of that key; what names none is one of the root."""
+    """Return a fault in its place: ``data.train: there is …`` is one of that key, what names none one of the root."""
     names = option_names(all_data_sets()[data.name])
     message = message.removeprefix(f"{data.name}: ")
     key, colon, rest = message.partition(": ")

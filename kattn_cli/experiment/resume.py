@@ -29,7 +29,7 @@ class Resumption:
 
 
 def find_unfinished(recipe: Recipe, path: Path, results: Path, *, force: bool) -> Resumption | None:
-    """The run at ``path``, if that is a run's recipe; else the newest run of ``recipe`` and its seed.
+    """Return the run at ``path``, if that is a run's recipe; else the newest run of ``recipe`` and its seed.
 
     An unfinished run of this very recipe comes first, then a finished one (nothing is left to do), then the newest
     unfinished one or one that wants only more epochs. None where there is no such run.
@@ -60,7 +60,7 @@ def find_unfinished(recipe: Recipe, path: Path, results: Path, *, force: bool) -
 
 
 def find_same(recipe: Recipe, runs: Sequence[Run]) -> Resumption | None:
-    """Of ``runs``, oldest first, one of this very recipe and seed: a finished one, else the newest; None without."""
+    """Return of ``runs``, oldest first, one of this very recipe and seed: a finished one, else the newest one."""
     same = [run for run in reversed(runs) if _is_of(run, recipe) and _changes(run, recipe) == {}]
     done = next((run for run in same if run.status == "finished"), None)
     return Resumption(done or same[0], done=done is not None) if same else None
@@ -87,7 +87,7 @@ def _is_of(run: Run, recipe: Recipe) -> bool:
 
 
 def _is_trained_here(run: Run) -> bool:
-    """Of other hosts nobody knows whether their processes live; the lock on the run says so."""
+    """Return whether a process of this host trains it; whether one of another host lives, the run's lock says."""
     return run.status == "running" and run.manifest.get("host") == socket.gethostname()
 
 
@@ -96,7 +96,7 @@ def _harmless(changes: dict[str, tuple[Any, Any]]) -> bool:
 
 
 def _changes(run: Run, recipe: Recipe) -> dict[str, tuple[Any, Any]] | None:
-    """What each changed key was and is; None where the run's recipe cannot be read."""
+    """Return what each changed key was and is; None where the run's recipe cannot be read."""
     path = run.folder / RECIPE
     before = _keys(path, path.stat().st_mtime_ns) if path.is_file() else None
     if before is None:
@@ -108,7 +108,7 @@ def _changes(run: Run, recipe: Recipe) -> dict[str, tuple[Any, Any]] | None:
 
 @cache
 def _keys(path: Path, changed: int) -> dict[str, Any] | None:
-    """A recipe's keys; read once for each time ``changed`` that the file was written."""
+    """Return a recipe's keys; read once for each time ``changed`` that the file was written."""
     try:
         return flat(recipes.load(path, weights=False).model_dump())
     except KattnError:

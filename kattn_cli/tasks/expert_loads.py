@@ -14,7 +14,7 @@ KEY = ("split", "epoch", "checkpoint", "layer", "expert")
 
 
 def take_loads(model: AttentionModel, training: bool) -> dict[int, ExpertLoad]:
-    """By layer, what was asked since this was last called; empty of a model without experts.
+    """Return by layer what was asked since this was last called; empty of a model without experts.
 
     Args:
         training: in ``train`` mode, in which alone tokens are dropped, or else in ``eval`` mode.
@@ -39,7 +39,7 @@ def note_epoch(run: Run, model: AttentionModel, epoch: int) -> None:
 
 
 def note_evaluation(run: Run, model: AttentionModel, split: str, checkpoint: str) -> str:
-    """Write down the load of a split that ``model`` was evaluated on since the last call; says it in a line.
+    """Write down the load of a split that ``model`` was evaluated on since the last call; return it in a line.
 
     Without experts nothing is written, and the line is empty.
     """
@@ -50,7 +50,7 @@ def note_evaluation(run: Run, model: AttentionModel, split: str, checkpoint: str
 
 
 def rows(loads: dict[int, ExpertLoad], **columns: Any) -> list[dict[str, Any]]:
-    """One for each layer and expert; shares are of 1."""
+    """Return a row for each layer and expert; shares are of 1."""
     return [
         {
             **columns,

@@ -14,7 +14,7 @@ from kattn_cli.errors import DataError
 from kattn_cli.models import LanguageModel, auxiliary_loss, build_language_model
 from kattn_cli.recipe.model import Decoder
 from kattn_cli.recipe.schema import Attention
-from kattn_cli.tasks.text.evaluate import evaluate_text
+from kattn_cli.tasks.text.objective import evaluate_text
 
 V, CONTEXT = 13, 6
 

@@ -17,7 +17,7 @@ from kattn_cli.experiment.build import build, data_of
 from kattn_cli.experiment.recipes import load
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.tasks import objective_of
-from kattn_cli.tasks.text.evaluate import EVAL_LOGITS, EVAL_TOKENS, windows_at_once
+from kattn_cli.tasks.text.objective import EVAL_LOGITS, EVAL_TOKENS, windows_at_once
 from kattn_cli.training.evaluate import Evaluation
 from kattn_cli.training.loop import Hooks, Interrupted, Trainer, Update
 from kattn_cli.training.seed import Stream, seed_torch

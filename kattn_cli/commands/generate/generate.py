@@ -51,7 +51,7 @@ class Sampling:
 
 
 def one_run(results: Path, reference: str | None) -> Run:
-    """The run that ``reference`` means, by default the newest.
+    """Return the run that ``reference`` means, by default the newest.
 
     Raises:
         RunError: if it means none or several.
@@ -63,7 +63,7 @@ def one_run(results: Path, reference: str | None) -> Run:
 
 
 def open_speaker(run: Run, device: torch.device, checkpoint: str, tell: Say) -> Speaker:
-    """A run's language model; ``tell`` is told which weights are used where it is not those asked for.
+    """Return a run's language model; ``tell`` is told which weights are used where it is not those asked for.
 
     Raises:
         RunError: if the run is no language model.
@@ -136,7 +136,7 @@ class TextStream:
         self._given = 0
 
     def add(self, tokens: Sequence[int]) -> str:
-        """What there is to show since the last time."""
+        """Return what there is to show since the last time."""
         self._kept += tokens
         text = self._text()
         whole = text.removesuffix(_INCOMPLETE)
@@ -147,7 +147,7 @@ class TextStream:
         return fresh
 
     def rest(self) -> str:
-        """What was held back and never made whole."""
+        """Return what was held back and never made whole."""
         return self._text()[self._given :]
 
     def _text(self) -> str:
@@ -169,7 +169,7 @@ def _line_end(speaker: Speaker) -> list[int]:
 
 
 def _check(speaker: Speaker, prompt: str, tokens: Sequence[int]) -> None:
-    """Whether the model has learnt what stands in the prompt, and can see all of it."""
+    """Require that the model has learnt what stands in the prompt, and can see all of it."""
     vocabulary, words = speaker.vocabulary, isinstance(speaker.vocabulary, Words)
     if vocabulary.unknown in tokens:
         pieces = dict.fromkeys(prompt.split() if words else prompt)

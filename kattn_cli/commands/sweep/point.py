@@ -33,7 +33,7 @@ class PointTask:
 
 
 def lock_of(results: Path, recipe: Recipe) -> Path:
-    """The lock that a process holds while it trains ``recipe`` in a sweep; two processes mean the same one."""
+    """Return the lock that a process holds while it trains ``recipe`` in a sweep; two processes mean the same one."""
     digest = hashlib.sha256(recipe.to_yaml().encode()).hexdigest()
     return results / recipe.name / OWN_FILES / f"{digest[:20]}.lock"
 

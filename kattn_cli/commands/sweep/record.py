@@ -52,7 +52,7 @@ class State:
         return self.point.recipe.train.epochs
 
     def progress(self) -> tuple[int, str]:
-        """The epochs done, and what the last one was worth on the split that the best is chosen on."""
+        """Return the epochs done, and what the last one was worth on the split that the best is chosen on."""
         try:
             rows = read_rows(self.run.folder / METRICS_CSV) if self.run else []
         except RunError:
@@ -61,7 +61,7 @@ class State:
 
 
 def counted(states: Sequence[State]) -> str:
-    """``3 finished, 2 running, 7 waiting``."""
+    """Return such as ``3 finished, 2 running, 7 waiting``."""
     counts = Counter(state.status for state in states)
     return ", ".join(f"{counts[status]} {status}" for status in get_args(Status) if counts[status])
 
@@ -97,7 +97,7 @@ class Record:
         return list(dict.fromkeys(key for point in self.points for key in point.settings))
 
     def look(self) -> list[State]:
-        """Look at the folders of the points that are not settled; those whose status is another now."""
+        """Look at the folders of the points that are not settled; return those whose status is another now."""
         changed = []
         for state in self.states:
             if state.settled:
@@ -151,7 +151,7 @@ class Record:
         }
 
     def _run_of(self, point: Point) -> Run | None:
-        """The run that a worker has begun for a point, by its recipe."""
+        """Return the run that a worker has begun for a point, by its recipe."""
         own = re.compile(rf"{point.recipe.seed}(-\d+)?")
         for folder in self.folder.iterdir() if self.folder.is_dir() else ():
             if own.fullmatch(folder.name) and self._text(folder) == point.recipe.to_yaml():

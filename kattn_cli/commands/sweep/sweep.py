@@ -35,7 +35,7 @@ class Settings:
 def plan(
     references: Sequence[str], overrides: Sequence[str], over: Sequence[str], seeds: Sequence[int], results: Path
 ) -> list[Record]:
-    """The points of all recipes, and the runs that they have already.
+    """Return the points of all recipes, and the runs that they have already.
 
     Raises:
         RecipeError: naming every fault of every point of every recipe.

@@ -45,7 +45,7 @@ class SweepView:
         self.live.stop()
 
     def changed(self, state: State) -> None:
-        """A point's status is another now."""
+        """Show that a point's status is another now."""
         if self.live.is_started:
             return
         message = f"{state.status}: {state.reason}" if state.reason else state.status
@@ -66,7 +66,7 @@ class SweepView:
         return Group(*([table] if running else []), Text(f"{counted(self.states)}{more}{self._time_left()}"))
 
     def _done(self) -> float:
-        """In points; of one at work the share of its epochs."""
+        """Return how much is done, in points; of one at work the share of its epochs."""
         return sum(
             1.0 if state.settled else state.progress()[0] / state.epochs if state.run else 0.0 for state in self.states
         )
@@ -80,7 +80,7 @@ class SweepView:
 
 
 def ranking(record: Record) -> Table:
-    """The settings of a sweep, the best first, each with what its best epochs were worth over the seeds."""
+    """Return the settings of a sweep, the best first, each with what its best epochs were worth over the seeds."""
     found: dict[tuple[str, ...], list[float]] = {}
     measure, split = record.states[0].measure, "validation"
     for state in record.states:
@@ -100,7 +100,7 @@ def ranking(record: Record) -> Table:
 
 
 def points_table(record: Record) -> Table:
-    """Every point with the keys in which the recipes differ, and what there is of it already."""
+    """Return every point with the keys in which the recipes differ, and what there is of it already."""
     recipes = [flat(state.point.recipe.model_dump()) for state in record.states]
     known = dict.fromkeys(key for recipe in recipes for key in recipe)
     keys = [key for key in known if len({repr(recipe.get(key)) for recipe in recipes}) > 1]

@@ -55,7 +55,7 @@ def _plan(
     find: bool,
     force: bool,
 ) -> tuple[list[Job], list[Run]]:
-    """What is to be trained, all recipes read; and, with ``find``, the runs in which nothing is left to do."""
+    """Return what is to be trained, all recipes read; and, with ``find``, the runs in which nothing is left to do."""
     asked = [
         (recipe, source.path)
         for source, loaded in recipes.load_each(references, overrides, weights=not find)

@@ -65,7 +65,7 @@ class Outcome:
 
 
 def episode_seed(seed: int, episode: int) -> int:
-    """What an episode's environment begins with: of ``seed`` and its number alone."""
+    """Return what an episode's environment begins with: a function of ``seed`` and its number alone."""
     return int(np.random.SeedSequence([seed, episode]).generate_state(1)[0]) % SEEDS
 
 
@@ -132,14 +132,14 @@ class _Running:
         self.reached, self.length, self.seconds = 0.0, 0, 0.0
 
     def add(self, reward: float, seconds: float) -> None:
-        """A step."""
+        """Count a step."""
         self.target -= reward
         self.reached += reward
         self.length += 1
         self.seconds += seconds
 
     def outcome(self) -> Outcome:
-        """What became of it."""
+        """Return what became of it."""
         return Outcome(self.job, self.reached, self.length, self.seconds)
 
 
@@ -161,12 +161,12 @@ class _Memory:
         return (self.steps - 1).clamp(max=self.context - 1)
 
     def forget(self, which: Tensor) -> None:
-        """The episodes where ``which`` ``(n,)`` is true."""
+        """Forget the episodes where ``which`` ``(n,)`` is true."""
         for kept in (self.returns, self.states, self.actions, self.timesteps, self.steps):
             kept[which.to(self.device)] = 0
 
     def see(self, targets: Tensor, states: Tensor) -> None:
-        """The next step's return to go ``(n,)`` and state ``(n, S)``."""
+        """Take the next step's return to go ``(n,)`` and state ``(n, S)``."""
         full = self.steps >= self.context
         for kept in (self.returns, self.states, self.actions, self.timesteps):
             kept[full] = kept[full].roll(-1, 1)
@@ -178,18 +178,18 @@ class _Memory:
         self.timesteps[at] = self.steps - 1
 
     def act(self, actions: Tensor) -> None:
-        """The action of that step, ``(n, A)``."""
+        """Take the action of that step, ``(n, A)``."""
         self.actions[self.rows, self.last] = actions.to(self.actions)
 
     def windows(self, active: list[int]) -> Windows:
-        """What the model is to see of these environments."""
+        """Return what the model is to see of these environments."""
         mask = torch.arange(self.context, device=self.device) < self.steps[:, None]
         kept = (self.returns, self.states, self.actions, self.timesteps, mask)
         return Windows(*(one[active] for one in kept))
 
 
 def _act(policy: Policy, memory: _Memory, active: list[int]) -> NDArray[Any]:
-    """The actions of these environments' steps in hand, ``(len(active), A)``."""
+    """Return the actions of these environments' steps in hand, ``(len(active), A)``."""
     said = policy(memory.windows(active))
     return said[torch.arange(len(active), device=said.device), memory.last[active]].cpu().numpy()
 

@@ -54,22 +54,22 @@ class ActionError(Objective):
         return (_squares(outputs, targets).sum() / self.count(targets)).float()
 
     def count(self, targets: Actions) -> Tensor:
-        """Steps."""
+        """Return the number of steps."""
         return _there(targets).sum()
 
     def sums(self, outputs: Tensor, targets: Actions) -> Tensor:
-        """None: all there is to know is the loss."""
+        """Return nothing: all there is to know is the loss."""
         return torch.zeros(0, dtype=torch.float64, device=outputs.device)
 
     def measures(self, sums: Sequence[float], count: float) -> dict[str, float]:
-        """None."""
+        """Return nothing."""
         return {}
 
     @torch.no_grad()
     def evaluate(
         self, model: AttentionModel, split: Batched, gather: Callable[[Tensor], Tensor] | None = None
     ) -> CheckedActions:
-        """Mean over the steps of all windows of ``split``, in ``eval`` mode; the mode is put back afterwards.
+        """Return the mean over the steps of all windows of ``split``, in ``eval`` mode; the mode is put back.
 
         Raises:
             DataError: if there is no window.
@@ -99,6 +99,6 @@ def _there(targets: Actions) -> Tensor:
 
 
 def _squares(outputs: Tensor, targets: Actions) -> Tensor:
-    """Mean over the dimensions of an action, ``(B, K)`` float64; 0 at the padding."""
+    """Return the mean over the dimensions of an action, ``(B, K)`` float64; 0 at the padding."""
     squares = (outputs - targets.values).double().square().mean(-1)
     return squares if targets.mask is None else squares.masked_fill(~targets.mask, 0)

@@ -24,7 +24,7 @@ def measure_and_print(runs: Sequence[Run], asked: Asked) -> None:
 
 
 def print_rollouts(measured: Sequence[Measured]) -> None:
-    """A line for each run and target; of several runs, each label's mean over seeds."""
+    """Print a line for each run and target; of several runs, each label's mean over seeds."""
     table = pd.concat([_frame(one) for one in measured], ignore_index=True)
     console.print("\nReturn, mean ± half of the 95 % interval over episodes\n")
     score = ["normalised score"] if table["normalised_score"].notna().any() else []
@@ -59,7 +59,7 @@ def _score(part: pd.DataFrame) -> str:
 
 
 def _print_seeds(table: pd.DataFrame) -> None:
-    """As the Primal-Attention paper's Table 5: the deviation is that of the runs' means."""
+    """Print it as the Primal-Attention paper's Table 5: the deviation is that of the runs' means."""
     scored = table["normalised_score"].notna().all()
     column = "normalised_score" if scored else "return"
     by_run = table.groupby(["label", "target_return", "folder"], sort=False)[column].mean().reset_index()

@@ -81,7 +81,7 @@ class _Subject:
         self.path = run.folder / ROLLOUTS_CSV
 
     def identity(self, job: Job) -> dict[str, Any]:
-        """What makes a row another."""
+        """Return what makes a row another."""
         return {
             "environment": self.data.environment,
             "target_return": job.target_return,
@@ -92,12 +92,12 @@ class _Subject:
         }
 
     def rows(self) -> list[dict[str, str]]:
-        """Those of the episodes that were asked for, by target and number."""
+        """Return those of the episodes that were asked for, by target and number."""
         known = {tuple(row.get(column, "") for column in KEY): row for row in read_rows(self.path)}
         return [known[key] for job in self.jobs if (key := self._key(job)) in known]
 
     def missing(self) -> list[Job]:
-        """The episodes that are left to run."""
+        """Return the episodes that are left to run."""
         if self.asked.again:
             return self.jobs
         known = {tuple(row[column] for column in KEY) for row in self.rows()}

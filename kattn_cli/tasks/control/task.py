@@ -82,7 +82,7 @@ class Control(Task[TrajectorySet, TrajectorySection, TrajectoryData]):
         )
 
     def outline(self, source: TrajectorySet, section: TrajectorySection, folder: Path | None) -> TrajectoryData:
-        """As the files say, or else the environment; an episode is at most :data:`LONGEST` steps."""
+        """Return what the files say, or else the environment; an episode is at most :data:`LONGEST` steps."""
         known = ENVIRONMENTS.get(short_name(source.environment or ""))
         try:
             facts = source.facts()
@@ -169,7 +169,7 @@ class Control(Task[TrajectorySet, TrajectorySection, TrajectoryData]):
 
 
 def _split(found: Recorded, episodes: np.ndarray, context: int) -> TrajectorySplit:
-    """The chosen ``episodes``, one after the other."""
+    """Return the chosen ``episodes``, one after the other."""
     every = np.diff(found.ends, prepend=-1)
     lengths = every[episodes]
     firsts = np.cumsum(lengths) - lengths

@@ -55,11 +55,11 @@ class Corruptions:
         )
 
     def making(self, image_size: int) -> Making:
-        """How images of this size are corrupted."""
+        """Return how images of this size are corrupted."""
         return Making(self.parameters or parameters_for(image_size), self.seed, self.textures)
 
     def measured(self, run: Run, clean: Mapping[str, Any], image_size: int) -> pd.DataFrame:
-        """The rows in a run's ``eval.csv`` that go with the row ``clean`` of the same images, in their order.
+        """Return the rows in a run's ``eval.csv`` that go with the row ``clean`` of the same images, in their order.
 
         Columns ``corruption``, ``severity``, ``top1``; all types and severities that are there, asked for or not.
         """
@@ -80,7 +80,7 @@ class Corruptions:
         return [partial(self._measure, subject, name, severity) for name, severity in left]
 
     def known(self, path: Path, clean: Mapping[str, Any], image_size: int) -> dict[Corrupted, dict[str, str]]:
-        """The rows of a table that go with the row ``clean`` of the same images, by type and severity."""
+        """Return the rows of a table that go with the row ``clean`` of the same images, by type and severity."""
         columns = {name: clean[name] for name in ("split", "images", "checkpoint", "weights")}
         columns |= {"parameters": self.making(image_size).parameters, "seed": self.seed}
         setting = {name: str(value) for name, value in columns.items()}
@@ -93,7 +93,7 @@ class Corruptions:
         return found
 
     def left(self, run: Run, done: Collection[Corrupted]) -> list[Corrupted]:
-        """What is asked for and not ``done``, or all of a run to be measured again; what is left out is said."""
+        """Return what is asked for and not ``done``, or all of a run to be measured again; what is left out is said."""
         kept = () if run.folder in self.again else done
         asked = [(name, severity) for name in self.names for severity in self.severities]
         left = [one for one in asked if one not in kept]
@@ -103,7 +103,7 @@ class Corruptions:
         return left
 
     def columns(self, name: str, severity: int, image_size: int) -> dict[str, Any]:
-        """What a row says of its images."""
+        """Return what a row says of its images."""
         making = self.making(image_size)
         return {
             "corruption": name,
@@ -122,7 +122,7 @@ class Corruptions:
         return f"{name} {severity}: error {100 - row['top1']:.1f}"
 
     def errors(self, evaluated: Evaluated) -> pd.DataFrame:
-        """What :meth:`measured` finds for an evaluated run."""
+        """Return what :meth:`measured` finds for an evaluated run."""
         return self.measured(evaluated.run, evaluated.clean, evaluated.image_data.image_size)
 
     @cached_property
@@ -135,7 +135,7 @@ class Corruptions:
 
 
 def frost_textures(folder: Path | None) -> Sequence[Tensor] | None:
-    """The photographs of frost in a folder, if one is given.
+    """Return the photographs of frost in a folder, if one is given.
 
     Raises:
         DataError: if they cannot be read.
@@ -147,7 +147,7 @@ def frost_textures(folder: Path | None) -> Sequence[Tensor] | None:
 
 
 def corruption_names(asked: Sequence[str]) -> tuple[str, ...]:
-    """The types asked for, in ImageNet-C's order; all of them, if none is.
+    """Return the types asked for, in ImageNet-C's order; all of them, if none is.
 
     Raises:
         KattnError: if there is no such type, with the nearest.
@@ -160,7 +160,7 @@ def corruption_names(asked: Sequence[str]) -> tuple[str, ...]:
 
 
 def severities(asked: Sequence[int]) -> tuple[int, ...]:
-    """The severities asked for; all five, if none is.
+    """Return the severities asked for; all five, if none is.
 
     Raises:
         KattnError: if one is not from 1 to 5.

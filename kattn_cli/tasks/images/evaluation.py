@@ -39,7 +39,7 @@ class Subject:
         self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
 
     def images(self, for_: str) -> OpenImageRun:
-        """The run, if it classifies images, which ``for_`` needs.
+        """Return the run, if it classifies images, which ``for_`` needs.
 
         Raises:
             RunError: if it reads anything else.
@@ -63,7 +63,7 @@ class Subject:
         return chosen_on if self.asked.split == "validation" else self.asked.split
 
     def row(self, measured: Evaluation, classes: int | None = None, **columns: Any) -> dict[str, Any]:
-        """One row of ``eval.csv``; ``classes``: among how many classes the model had to choose, by default all."""
+        """Return one row of ``eval.csv``; ``classes``: how many classes there were to choose from, by default all."""
         low, high = wilson_interval(measured.top1 / 100 * measured.images, measured.images)
         where = {"split": self.split_name, "corruption": "", "severity": 0, "parameters": "", "seed": ""}
         return {
@@ -98,7 +98,7 @@ class Part(Protocol):
     """Something to measure of a run besides its clean images."""
 
     def steps(self, subject: Subject) -> list[Step]:
-        """What is left to do."""
+        """Return what is left to do."""
 
 
 @dataclass(frozen=True)

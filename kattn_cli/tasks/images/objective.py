@@ -42,12 +42,12 @@ class Classification(Objective):
         return torch.full((), _hard(targets).numel(), dtype=torch.float64, device=targets.device)
 
     def sums(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """Right at the first place, and among the first five."""
+        """Return how many are right at the first place, and among the first five."""
         logits, hard = outputs.flatten(0, -2), _hard(targets)
         return torch.stack([topk_correct(logits, hard, k).double().sum() for k in (1, 5)])
 
     def measures(self, sums: Sequence[float], count: float) -> dict[str, float]:
-        """``top1`` and ``top5``, in per cent."""
+        """Return ``top1`` and ``top5``, in per cent."""
         return {name: 100 * right / count for name, right in zip(("top1", "top5"), sums, strict=True)}
 
     def evaluate(

@@ -54,7 +54,7 @@ class OtherFolder:
         return [partial(self._measure, subject, one) for one in left]
 
     def measured(self, run: Run, checkpoint: str, weights: str) -> list[dict[str, str]]:
-        """The rows of this folder, measured with these weights."""
+        """Return the rows of this folder, measured with these weights."""
         same = {"split": self.name, "path": self._path, "checkpoint": checkpoint, "weights": weights}
         return [row for row in read_rows(run.folder / EVAL_CSV) if same.items() <= row.items()]
 
@@ -96,7 +96,7 @@ class OtherFolder:
 
 
 def other_folders(asked: Sequence[str], again: Collection[Path] = ()) -> list[OtherFolder]:
-    """From ``NAME=PATH``.
+    """Return the folders that ``NAME=PATH`` name.
 
     Raises:
         KattnError: if that is not what it is, or a name is taken.

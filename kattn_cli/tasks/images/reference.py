@@ -34,7 +34,7 @@ class Reference:
 
 
 def find_reference(asked: Asked, runs: Sequence[Run]) -> Reference | None:
-    """The reference asked for: ``alexnet``, or a run by name or folder; None for no particular one.
+    """Return the reference asked for: ``alexnet``, or a run by name or folder; None for no particular one.
 
     Args:
         asked: which reference, where runs are looked for by name, and the parameters of the corruptions.
@@ -69,7 +69,7 @@ def find_reference(asked: Asked, runs: Sequence[Run]) -> Reference | None:
 
 
 def usual_reference(recipe: Recipe, data: ImageData, parameters: ParameterSet | None = None) -> Reference | None:
-    """The reference where none is asked for: AlexNet on ImageNet, else none."""
+    """Return the reference where none is asked for: AlexNet on ImageNet, else none."""
     return None if _unlike_alexnet(recipe, data, parameters) else Reference(ALEXNET)
 
 
@@ -79,14 +79,14 @@ def _recipe_and_images(run: Run, opener: Opener) -> tuple[Recipe, ImageData]:
 
 
 def _test_images(run: Run, opener: Opener) -> dict[str, Any]:
-    """What makes test images what they are."""
+    """Return what makes test images what they are."""
     recipe, loaded = _recipe_and_images(run, opener)
     section = {key: value for key, value in identity(recipe)["data"].items() if key not in _OTHERWISE_TRAINED}
     return {**section, "image_size": loaded.image_size, "channels": loaded.channels}
 
 
 def _unlike_alexnet(recipe: Recipe, data: ImageData, parameters: ParameterSet | None) -> str:
-    """Empty if AlexNet's published errors may stand beside those of a run; else why they may not."""
+    """Return why AlexNet's published errors may not stand beside those of a run; nothing if they may."""
     if data.classes != IMAGENET_CLASSES:
         return f"its errors are on ImageNet's 1,000 classes, and {data.name} has {data.classes:,}"
     section = recipe.data

@@ -115,7 +115,7 @@ def _report(
 def _reference_errors(
     reference: Reference, part: Corruptions | OtherFolder, evaluated: Sequence[Evaluated]
 ) -> Mapping[str, float]:
-    """Of each type in %: AlexNet's, or the mean over the reference's runs that have it."""
+    """Return errors by type in %: AlexNet's, or the mean over the reference's runs that have it."""
     if not reference.runs:
         return alexnet_errors()
     folders = {run.folder.resolve() for run in reference.runs}
@@ -221,7 +221,7 @@ def _save_images(run: Run, data: ImageData, corruptions: Corruptions) -> Path:
 
 
 def _one(test: Split, place: int) -> MemorySplit:
-    """The image there, or the first after it that can be read."""
+    """Return the image at ``place``, or the first after it that can be read."""
     following = torch.arange(place, len(test))[:_TRIED]
     for image, label in test.subset(following).batches(1):
         return MemorySplit(image, label)

@@ -50,7 +50,7 @@ class Segmented:
 
 
 def windows_at_once(classes: int, window: int) -> int:
-    """How many windows to predict together, and how many images to read."""
+    """Return how many windows to predict together, and how many images to read."""
     return max(1, min(WINDOWS_AT_ONCE, LOGITS_AT_ONCE // (classes * window * window)))
 
 
@@ -98,13 +98,13 @@ def evaluate_masks(
 
 
 def _of_image(logits: Tensor, mask: Tensor, classes: int, total: Tensor) -> Tensor:
-    """The overlaps of one image, flat; its loss is added to ``total``."""
+    """Return the overlaps of one image, flat; its loss is added to ``total``."""
     total[2] += F.cross_entropy(logits[None], mask[None], ignore_index=IGNORED, reduction="sum").double()
     return overlaps(logits.argmax(0), mask, classes).flatten()
 
 
 def starts(length: int, window: int, stride: int) -> list[int]:
-    """Where windows begin along a side: every ``stride`` pixels, the last one flush with the end.
+    """Return where windows begin along a side: every ``stride`` pixels, the last one flush with the end.
 
     Raises:
         ValueError: if the side is shorter than the window.
@@ -118,7 +118,7 @@ def starts(length: int, window: int, stride: int) -> list[int]:
 def slid(
     predict: Callable[[Tensor], Tensor], images: Sequence[Tensor], window: int, stride: int, at_once: int
 ) -> list[Tensor]:
-    """Logits ``(classes, H, W)`` of each image ``(channels, H, W)``; the images may differ in size.
+    """Return logits ``(classes, H, W)`` of each image ``(channels, H, W)``; the images may differ in size.
 
     Args:
         predict: ``(B, channels, window, window)`` to ``(B, classes, window, window)``.
@@ -136,7 +136,7 @@ def slid(
 
 
 def resized_logits(logits: Tensor, size: Sequence[int]) -> Tensor:
-    """``(classes, H, W)`` at another height and width, bilinearly."""
+    """Return ``(classes, H, W)`` at another height and width, bilinearly."""
     if logits.shape[-2:] == tuple(size):
         return logits
     return F.interpolate(logits[None], size=tuple(size), mode="bilinear", align_corners=False)[0]
@@ -148,7 +148,7 @@ def _places(image: Tensor, window: int, stride: int) -> list[tuple[int, int]]:
 
 
 def _merged(logits: Tensor, places: Sequence[tuple[int, int]], image: Tensor) -> Tensor:
-    """The mean over the windows of each pixel."""
+    """Return the mean over the windows of each pixel."""
     if len(places) == 1:
         return logits[0]
     window = logits.shape[-1]

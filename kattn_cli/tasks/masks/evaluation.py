@@ -68,7 +68,7 @@ class SegmentedRun(Subject):
         return self.opened.data
 
     def steps(self, corruptions: Corruptions, clean: Row) -> list[Step]:
-        """What is left to measure on the images of the row ``clean``; what was measured before is said."""
+        """Return what is left to measure on the images of the row ``clean``; what was measured before is said."""
         known = corruptions.known(self.run.folder / SEGMENTATION_CSV, clean, self.data.image_size)
         left = corruptions.left(self.run, known)
         return [partial(self._measure_corrupted, corruptions, name, severity) for name, severity in left]

@@ -44,15 +44,15 @@ class Segmentation(Objective):
         return total / self.count(targets).clamp(min=1).to(total.dtype)
 
     def count(self, targets: Tensor) -> Tensor:
-        """Labelled pixels."""
+        """Return the number of labelled pixels."""
         return (targets != IGNORED).sum().double()
 
     def sums(self, outputs: Tensor, targets: Tensor) -> Tensor:
-        """The overlaps of each class, see :func:`~kattn_cli.tasks.masks.overlaps.overlaps`."""
+        """Return the overlaps of each class, see :func:`~kattn_cli.tasks.masks.overlaps.overlaps`."""
         return overlaps(outputs.argmax(1), targets, self.classes).flatten().double()
 
     def measures(self, sums: Sequence[float], count: float) -> dict[str, float]:
-        """``pixel_accuracy``, ``mean_accuracy`` and ``mean_iou``, in per cent; in training of the crops."""
+        """Return ``pixel_accuracy``, ``mean_accuracy`` and ``mean_iou``, in per cent; in training of the crops."""
         return segmentation_measures(sums)
 
     def feed(self, split: MaskSplit, plan: Plan, settings: Train, device: torch.device) -> Feed:

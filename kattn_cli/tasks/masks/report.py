@@ -68,7 +68,7 @@ def draw_run(run: Run, asked: Asked) -> None:
 
 
 def print_segmentation(found: pd.DataFrame) -> None:
-    """A line for each label, and how each differs from the first one, paired by seed.
+    """Print a line for each label, and how each differs from the first one, paired by seed.
 
     Args:
         found: of :func:`~kattn_cli.tables.values.segmentation_summary`.
@@ -100,7 +100,7 @@ def print_segmentation(found: pd.DataFrame) -> None:
 
 
 def differences(first: pd.DataFrame, second: pd.DataFrame, column: str) -> list[float]:
-    """By how much the second's ``column`` is above the first's, for each seed that both have, on as many images."""
+    """Return by how much the second's ``column`` is above the first's, for each seed of both with as many images."""
     both = first.merge(second, on=["run_seed", "images"], suffixes=("_first", "_second"))
     difference = both[f"{column}_second"] - both[f"{column}_first"]
     return [float(one) for one in difference if not np.isnan(one)]

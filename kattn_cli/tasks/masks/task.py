@@ -151,7 +151,7 @@ class Masks(Task[SegmentationDataSet, SegmentationSection, SegmentationData]):
 
 
 def _with_validation(found: dict[SplitName, MaskSplit], section: SegmentationSection) -> dict[SplitName, MaskSplit]:
-    """Images spread evenly over the training split are held out, unless the test split is to choose by."""
+    """Return the splits with images held out, spread evenly over the training ones, or the test split to choose by."""
     train, test = found["train"], found["test"]
     if section.choose_on == "test":
         return {"train": train, "validation": test, "test": test}
@@ -162,5 +162,5 @@ def _with_validation(found: dict[SplitName, MaskSplit], section: SegmentationSec
 
 
 def _for(channels: int, values: tuple[float, ...]) -> tuple[float, ...]:
-    """Of colour images; of grey ones their mean."""
+    """Return the values of colour images; of grey ones their mean."""
     return tuple(values) if channels == len(values) else (sum(values) / len(values),) * channels

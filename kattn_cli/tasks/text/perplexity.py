@@ -194,7 +194,7 @@ class _Subject:
 
 
 def _numbers(found: Surprise, encoded: EncodedText) -> dict[str, Any]:
-    """Of part of a text the bytes are taken to be spread evenly over its tokens."""
+    """Return a row's numbers; of part of a text the bytes are taken to be spread evenly over its tokens."""
     tokens = len(found.losses)
     return {
         "tokens": tokens,

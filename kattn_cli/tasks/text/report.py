@@ -25,7 +25,7 @@ def measure_and_print(runs: Sequence[Run], texts: Sequence[Text], asked: Asked) 
 
 
 def print_perplexity(measured: Sequence[Measured]) -> None:
-    """A line for each, and, of several runs or texts, their perplexities in one table."""
+    """Print a line for each, and, of several runs or texts, their perplexities in one table."""
     for one in measured:
         window = f"window {one.row['window']}, stride {one.row['stride']}, {int(one.number('tokens')):,} tokens"
         console.print(

@@ -56,7 +56,7 @@ class Window:
 
 
 def windows(tokens: int, length: int, stride: int) -> Iterator[Window]:
-    """Windows of ``length`` over a text of so many ``tokens``; every token but the first is asked for once."""
+    """Yield windows of ``length`` over a text of so many ``tokens``; every token but the first is asked for once."""
     asked = tokens - 1
     stop = min(length, asked)
     yield Window(0, stop, stop)
@@ -111,7 +111,7 @@ def surprise(
 
 
 def _judged(logits: Tensor, targets: Tensor, counted: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of the last ``counted`` ``(B,)`` of ``(B, N, vocabulary)`` and ``(B, N)``, one window after the other."""
+    """Return losses and ranks of each window's last ``counted`` ``(B,)`` predictions, one window after the other."""
     most = int(counted.max())
     kept = torch.arange(most, 0, -1, device=counted.device) <= counted[:, None]
     logits, targets = logits[:, -most:][kept].float(), targets[:, -most:][kept]
