@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from kattn_cli.recipe.files import find_recipes
-from kattn_cli.recipe.load import read_notes
+from kattn_cli.recipe.load import load_recipe, read_notes
+from kattn_cli.recipe.schema import Recipe
 from kattn_cli.recipe.variants import Expected
 
 
@@ -57,3 +58,9 @@ def expected(name: str) -> dict[str, Expected]:
     """Return the numbers to expect by measure."""
     (source,) = find_recipes(name)
     return dict(read_notes(source).expect)
+
+
+def load(name: str, *overrides: str) -> Recipe:
+    """Return a shipped recipe as it is read, with overrides applied."""
+    (source,) = find_recipes(name)
+    return load_recipe(source, overrides)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from recipe_comments import comment, expected, prose
+from recipe_comments import comment, expected, load, prose
 
 from kattn_cli.attention.options import check_options
 from kattn_cli.environments.names import ENVIRONMENTS
@@ -17,8 +17,7 @@ from kattn_cli.experiment.recipes import option_faults_of
 from kattn_cli.models import build_decision_transformer, trajectory_layers
 from kattn_cli.models.decision_transformer import DecisionTransformer
 from kattn_cli.papers import PAPERS
-from kattn_cli.recipe.files import find_recipes, shipped_recipes
-from kattn_cli.recipe.load import load_recipe
+from kattn_cli.recipe.files import shipped_recipes
 from kattn_cli.recipe.model import DecisionTransformer as Sizes
 from kattn_cli.recipe.schema import Recipe
 
@@ -32,10 +31,6 @@ TRANSITIONS = {"medium": 1_000_000, "medium_expert": 2_000_000}
 REPLAY = {"hopper": 402_000, "halfcheetah": 202_000, "walker2d": 302_000}
 """Of D4RL's sets, about."""
 LEVELS = {"Medium": "medium", "Medium-Replay": "medium_replay", "Medium-Expert": "medium_expert"}
-
-
-def load(name: str, *overrides: str) -> Recipe:
-    return load_recipe(find_recipes(name)[0], overrides)
 
 
 def published(table: str) -> dict[tuple[str, str], str]:

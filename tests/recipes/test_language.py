@@ -10,15 +10,14 @@ from itertools import product
 
 import pytest
 import torch
-from recipe_comments import comment, expected, prose
+from recipe_comments import comment, expected, load, prose
 from torch import nn
 
 from kattn_cli.attention.options import check_options
 from kattn_cli.experiment.recipes import option_faults_of
 from kattn_cli.models import build_language_model, build_sequence_classifier, sequence_layers
 from kattn_cli.papers import PAPERS
-from kattn_cli.recipe.files import find_recipes, shipped_recipes
-from kattn_cli.recipe.load import load_recipe
+from kattn_cli.recipe.files import shipped_recipes
 from kattn_cli.recipe.model import Decoder
 from kattn_cli.recipe.schema import Recipe
 
@@ -59,10 +58,6 @@ def commands(name: str) -> list[list[str]]:
     """What the comment says to type after ``kattn``, word by word."""
     joined = re.sub(r" \\\n +", " ", "\n".join(comment(name)))
     return [shlex.split(line)[1:] for line in joined.splitlines() if line.startswith("   kattn ")]
-
-
-def load(name: str, *overrides: str) -> Recipe:
-    return load_recipe(find_recipes(name)[0], overrides)
 
 
 def trained(name: str) -> list[Recipe]:

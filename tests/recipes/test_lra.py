@@ -9,12 +9,11 @@ from itertools import product
 
 import pytest
 import torch
-from recipe_comments import comment, expected, prose
+from recipe_comments import comment, expected, load, prose
 
 from kattn_cli.attention.options import build_attention, check_options
 from kattn_cli.data import DATASETS
-from kattn_cli.recipe.files import find_recipes, shipped_recipes
-from kattn_cli.recipe.load import load_recipe
+from kattn_cli.recipe.files import shipped_recipes
 from kattn_cli.recipe.model import Encoder
 from kattn_cli.recipe.options import option_faults
 from kattn_cli.recipe.schema import Recipe
@@ -85,10 +84,6 @@ def commands(name: str) -> list[list[str]]:
     words = [shlex.split(line)[2:] for line in joined.splitlines() if line.startswith("   kattn train ")]
     assert all(recipe == name for recipe, *_ in words)
     return [rest for _, *rest in words]
-
-
-def load(name: str, *overrides: str) -> Recipe:
-    return load_recipe(find_recipes(name)[0], overrides)
 
 
 def encoder(recipe: Recipe) -> Encoder:

@@ -7,12 +7,11 @@ from typing import get_args
 
 import pytest
 import torch
-from recipe_comments import comment, expected, prose
+from recipe_comments import comment, expected, load, prose
 
 from kattn_cli.attention.options import build_attention, check_options
 from kattn_cli.data.sets.uea import SIZES, Uea, UeaSet
 from kattn_cli.recipe.files import find_recipes, shipped_recipes
-from kattn_cli.recipe.load import load_recipe
 from kattn_cli.recipe.model import Encoder
 from kattn_cli.recipe.options import option_faults
 from kattn_cli.recipe.schema import Recipe
@@ -67,10 +66,6 @@ STEPS = {
 
 SHORT = {"FaceDetection", "Handwriting", "JapaneseVowels", "PEMS-SF", "SpokenArabicDigits"}
 """Those with rank_multi 5 (B.1)."""
-
-
-def load(name: str, *overrides: str) -> Recipe:
-    return load_recipe(find_recipes(name)[0], overrides)
 
 
 def set_of(recipe: Recipe) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from recipe_comments import comment, expected, prose
+from recipe_comments import comment, expected, load, prose
 from torch import nn
 
 from kattn_cli.attention.options import check_options
@@ -18,8 +18,7 @@ from kattn_cli.models import build_language_model, build_model, build_sequence_c
 from kattn_cli.models.transfer import match
 from kattn_cli.papers import PAPERS
 from kattn_cli.recipe.data import ImageSection
-from kattn_cli.recipe.files import find_recipes, shipped_recipes
-from kattn_cli.recipe.load import load_recipe
+from kattn_cli.recipe.files import shipped_recipes
 from kattn_cli.recipe.model import Decoder, Encoder, TimmModel, Tost
 from kattn_cli.recipe.schema import Recipe
 
@@ -50,10 +49,6 @@ PRINTED = {
 WORDS, SMALL_VOCABULARY = 267_735, 2048
 WINDOWS = (103_227_021 - 1) // 512
 """Of WikiText-103's training text."""
-
-
-def load(name: str, *overrides: str) -> Recipe:
-    return load_recipe(find_recipes(name)[0], overrides)
 
 
 def trained(name: str) -> list[Recipe]:

@@ -7,13 +7,12 @@ import shlex
 
 import pytest
 import torch
-from recipe_comments import comment
+from recipe_comments import comment, load
 
 from kattn_cli.attention.options import check_options
 from kattn_cli.models import build_model
 from kattn_cli.recipe.data import ImageSection
-from kattn_cli.recipe.files import find_recipes, shipped_recipes
-from kattn_cli.recipe.load import load_recipe
+from kattn_cli.recipe.files import shipped_recipes
 from kattn_cli.recipe.model import DecisionTransformer, Decoder, Encoder, Segmenter
 from kattn_cli.recipe.schema import Recipe
 
@@ -56,10 +55,6 @@ def commands(name: str) -> list[tuple[str, list[str]]]:
     joined = re.sub(r" \\\n +", " ", "\n".join(comment(name)))
     words = [shlex.split(line)[2:] for line in joined.splitlines() if line.startswith("   kattn train ")]
     return [(recipe, [word for word in rest if "=" in word]) for recipe, *rest in words]
-
-
-def load(name: str, *overrides: str) -> Recipe:
-    return load_recipe(find_recipes(name)[0], overrides)
 
 
 COUNTED: dict[str, int] = {}
