@@ -19,6 +19,8 @@ from torch import Tensor
 ENTRIES = 64
 """Of a tile, those each thread holds."""
 SCANNED_ROWS, SCANNED_COLUMNS = 256, 16
+FUSED, UNFUSED = {"enable_fp_fusion": True}, {"enable_fp_fusion": False}
+"""Whether ``a·b + c`` is rounded once; said at every launch, for Triton 3.10 changes what it does where it is not."""
 
 
 class Tile(NamedTuple):
@@ -61,7 +63,7 @@ def squares(w: Tensor, span: int) -> Tensor:
     sums = w.new_empty(samples, parts, heads * width, dtype=torch.promote_types(w.dtype, torch.float32))
     rows = min(64, triton.next_power_of_2(span))
     grid = (samples * parts, triton.cdiv(heads * width, columns))
-    _squares[grid](w, sums, tokens, span, parts, C=heads * width, ROWS=rows, COLUMNS=columns, num_warps=4)
+    _squares[grid](w, sums, tokens, span, parts, C=heads * width, ROWS=rows, COLUMNS=columns, num_warps=4, **FUSED)
     return sums
 
 
@@ -85,6 +87,7 @@ def sums_before(sums: Tensor, columns: int, reverse: bool = False) -> tuple[Tens
         ROWS=min(SCANNED_ROWS, max(16, triton.next_power_of_2(rows))),
         COLUMNS=SCANNED_COLUMNS,
         num_warps=4,
+        **FUSED,
     )
     return first, second
 

@@ -28,7 +28,7 @@ from torch import Tensor
 from kattn_cli.kernels.causal_tssa import triton_kernels as kernels
 from kattn_cli.kernels.causal_tssa.equations import CHUNK
 from kattn_cli.kernels.precision import exact_dtype
-from kattn_cli.kernels.triton_sums import as_bytes, on_device_of, squares, sums_before, tile
+from kattn_cli.kernels.triton_sums import FUSED, UNFUSED, as_bytes, on_device_of, squares, sums_before, tile
 from kattn_cli.kernels.tssa.equations import NORM_EPSILON, SUM_EPSILON
 
 
@@ -111,7 +111,7 @@ def backward(
             *(*saved, by_energy, energy_states, moments_after, shares_after, by_w, tokens, chunks),
             NORMALIZE=normalize,
             EPSILON=NORM_EPSILON,
-            **_one_head(w, entries=8),
+            **_one_head(w, entries=8) | UNFUSED,
         )
     by_bias = (repeats * by_energy.mT).sum_to_size(bias.shape).to(bias.dtype)
     return by_w, more_parts[:, :, columns:].sum((0, 1)).to(eta.dtype), by_bias
@@ -129,6 +129,7 @@ def _all_heads(w: Tensor) -> dict[str, int]:
         "WIDTH": sizes.width,
         "TOKENS": sizes.tokens,
         "num_warps": sizes.warps,
+        **FUSED,
     }
 
 
@@ -137,4 +138,4 @@ def _one_head(w: Tensor, entries: int = 16) -> dict[str, int]:
     heads, width = w.shape[2:]
     padded = max(16, triton.next_power_of_2(width))
     warps = min(16, CHUNK * padded // (32 * entries))
-    return {"H": heads, "D": width, "CHUNK": CHUNK, "WIDTH": padded, "num_warps": warps}
+    return {"H": heads, "D": width, "CHUNK": CHUNK, "WIDTH": padded, "num_warps": warps, **FUSED}

@@ -287,6 +287,8 @@ def input_pass(
     """``−G Π D + 2 w ∂(w²)``, where a token's own share of Σ w² and those of later tokens are kept apart.
 
     ``∂(1 − s)/c − Σ_{t>i}`` does not cancel where ``∂/c − Σ_{t≥i}`` would: at the first tokens, whose c is small.
+    To be launched unfused: ``running − x·x`` rounded once is no longer 0 at the first token, but what rounding x·x left
+    out, and 1/c makes much of it.
     """
     x, g, pi, shrink, by_moment, _ = gradient_of_moments(
         w, grad, membership, mass, moment_states, tokens, chunks, H, D, CHUNK, WIDTH

@@ -16,7 +16,7 @@ from torch import Tensor
 from kattn_cli.kernels.precision import exact_dtype
 from kattn_cli.kernels.primal import triton_kernels as kernels
 from kattn_cli.kernels.primal.operator import NORM_EPSILON
-from kattn_cli.kernels.triton_sums import as_bytes, multiprocessors, on_device_of
+from kattn_cli.kernels.triton_sums import FUSED, as_bytes, multiprocessors, on_device_of
 
 PROGRAMS = 4
 """That go backward on each multiprocessor, so that loads of some hide the products of others."""
@@ -96,6 +96,7 @@ def _constants(q: Tensor, weight: Tensor, mask: Tensor | None, side: int) -> dic
         "DIRECTIONS": max(16, triton.next_power_of_2(s)),
         "num_warps": 4 if width <= 64 and s <= 64 else 8,
         "num_stages": 2,
+        **FUSED,
     }
 
 

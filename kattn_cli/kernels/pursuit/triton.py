@@ -13,7 +13,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kattn_cli.kernels.precision import exact
-from kattn_cli.kernels.triton_sums import on_device_of
+from kattn_cli.kernels.triton_sums import FUSED, on_device_of
 
 ENTRIES = 2048
 """That a program holds of one tensor."""
@@ -43,6 +43,7 @@ def forward(
             ROWS=rows,
             FEATURES=features,
             num_warps=4,
+            **FUSED,
         )
     return z.transpose(1, 2), following.transpose(1, 2), found.transpose(1, 2)
 
@@ -70,6 +71,7 @@ def backward(
             ROWS=rows,
             FEATURES=features,
             num_warps=4,
+            **FUSED,
         )
     by_tau = by_tau if causal else by_tau.sum(2, keepdim=True)
     return *(z.transpose(1, 2) for z in (by_k, by_low_rank, by_carried)), by_tau.to(tau.dtype)  # type: ignore[return-value]

@@ -24,7 +24,7 @@ import triton
 from torch import Tensor
 
 from kattn_cli.kernels.precision import exact_dtype
-from kattn_cli.kernels.triton_sums import Tile, as_bytes, multiprocessors, on_device_of, squares, tile
+from kattn_cli.kernels.triton_sums import FUSED, Tile, as_bytes, multiprocessors, on_device_of, squares, tile
 from kattn_cli.kernels.tssa import triton_kernels as kernels
 from kattn_cli.kernels.tssa.equations import NORM_EPSILON, SUM_EPSILON
 
@@ -140,4 +140,5 @@ def _constants(w: Tensor, sizes: Tile) -> dict[str, int]:
         "WIDTH": sizes.width,
         "TOKENS": sizes.tokens,
         "num_warps": sizes.warps,
+        **FUSED,
     }
