@@ -84,7 +84,7 @@ def run_benchmark(
 def _outcome(name: str, place: Place) -> Outcome:
     try:
         return ITEMS[name](place)
-    except (RuntimeError, MemoryError) as error:
+    except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         console.print(f"{name}: failed: {reason}", markup=False)
         nothing = float("nan")
