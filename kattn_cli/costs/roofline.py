@@ -36,11 +36,14 @@ class Work(NamedTuple):
 
 
 def ceilings(device: torch.device, dtype: torch.dtype, rounds: int, seconds: float) -> Ceilings:
-    """Measure a copy within memory (read and written) and a product of square matrices; return the median rates."""
+    """Measure a copy within memory (read and written) and a product of square matrices; return the median rates.
+
+    The matrices are random, as a model's are: on equal numbers a GPU takes less power, and may go faster.
+    """
     source = torch.ones(COPIED // dtype.itemsize, dtype=dtype, device=device)
     target = torch.empty_like(source)
     side = PRODUCT[device.type]
-    a, b, product = (torch.ones(side, side, dtype=dtype, device=device) for _ in range(3))
+    a, b, product = (torch.randn(side, side, device=device).to(dtype) for _ in range(3))
     programs = {"copy": lambda: target.copy_(source), "product": lambda: torch.matmul(a, b, out=product)}
     times = in_turns(programs, device, rounds=rounds, seconds=seconds)
     copy, multiply = (sorted(times[name])[rounds // 2] / 1e3 for name in programs)
