@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from kattn_cli.attention.options import build_attention
+from kattn_cli.costs.memory import peak_memory
 from kattn_cli.costs.roofline import Ceilings
 from kattn_cli.costs.timing import Program, Times, in_turns
 from kattn_cli.kernels.choice import operators
@@ -62,6 +63,15 @@ class Place:
     def in_turns(self, programs: Mapping[str, Program]) -> Times:
         """Return the milliseconds a call of each program, one a round."""
         return in_turns(programs, self.device, rounds=self.rounds, seconds=self.seconds, on_turn=self.on_turn)
+
+    def peak_memory(self, program: Program) -> float:
+        """Return the peak MiB of a call.
+
+        On a GPU of the second: the first allocates what libraries keep and compilers try out.
+        """
+        if self.device.type == "cuda":
+            program()
+        return peak_memory(program, self.device)
 
     @property
     def itemsize(self) -> int:

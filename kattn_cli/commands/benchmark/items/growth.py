@@ -8,7 +8,6 @@ from typing import Any
 from kattn_cli.attention import ATTENTIONS
 from kattn_cli.commands.benchmark.item import DIM, Check, Outcome, Place, by_version
 from kattn_cli.costs.decoding import decoding_costs
-from kattn_cli.costs.memory import peak_memory
 from kattn_cli.runs.csv_rows import Row
 from kattn_cli.tables.statistics import power_law
 
@@ -64,7 +63,7 @@ def memory_exponents(place: Place) -> Outcome:
         for n in lengths:
             place.on_turn(label)
             module = place.mechanism(name, n, dim=SMALL_DIM, heads=SMALL_HEADS)
-            peaks.append(peak_memory(by_version(place.trained(module, 1, n, SMALL_DIM), version), place.device))
+            peaks.append(place.peak_memory(by_version(place.trained(module, 1, n, SMALL_DIM), version)))
             rows.append({"program": label, "n": n, "peak_mib": round(peaks[-1], 4)})
         checks.append(
             Check("memory", label, "N", *power_law(lengths, peaks), "at most", bound, f"{label}: exponent of memory")

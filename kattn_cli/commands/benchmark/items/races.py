@@ -12,7 +12,6 @@ import torch
 from torch import Tensor
 
 from kattn_cli.commands.benchmark.item import DIM, HEADS, Check, Outcome, Place, by_version, forward_backward
-from kattn_cli.costs.memory import peak_memory
 from kattn_cli.costs.roofline import (
     Work,
     attention_work,
@@ -53,7 +52,7 @@ class Race:
     def __call__(self, place: Place) -> Outcome:
         """Let the programs take turns, and compare them round by round."""
         programs = self.programs(place)
-        peaks = {name: peak_memory(program, place.device) for name, program in programs.items()}
+        peaks = {name: place.peak_memory(program) for name, program in programs.items()}
         times = place.in_turns(programs)
         rows: list[Row] = [
             {"program": name, "round": number, "milliseconds": round(value, 5), "peak_mib": round(peaks[name], 3)}
