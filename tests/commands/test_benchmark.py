@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
+import torch
 from command_line import kattn
 
 from kattn_cli.commands.benchmark import items as package
 from kattn_cli.commands.benchmark import measure as run
-from kattn_cli.commands.benchmark.item import Check, Outcome
+from kattn_cli.commands.benchmark.item import Check, Outcome, Place
 from kattn_cli.commands.benchmark.items import bandwidth, growth, races
 from kattn_cli.costs.roofline import Ceilings
 from kattn_cli.tables.statistics import median_interval
@@ -84,11 +86,16 @@ def test_growth_and_bandwidth(tmp_path: Path, capfd: pytest.CaptureFixture[str])
     assert checks.loc[("bandwidth", "tssa", "bandwidth"), "value"] > 0
 
 
+class OutOfResourcesError(Exception):
+    """Like Triton's own, which are no RuntimeError."""
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, OutOfResourcesError])
 def test_an_item_that_fails_does_not_stop_the_others(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, kind: type[Exception]
 ) -> None:
     def broken(place: object) -> Outcome:
-        raise RuntimeError("no kernel image\nand much more")
+        raise kind("no kernel image\nand much more")
 
     monkeypatch.setitem(package.ITEMS, "rpc_long", broken)
     code, out, _ = kattn(capfd, "benchmark", "rpc_long", "causal_tssa_operator", *QUICK, "--results", tmp_path)
@@ -96,6 +103,20 @@ def test_an_item_that_fails_does_not_stop_the_others(
     assert "rpc_long: failed: no kernel image\n" in out
     checks = pd.read_csv(tmp_path / "benchmark" / "cpu.csv")
     assert checks["quantity"].tolist() == ["failed", "time", "memory", "roofline"]
+
+
+@pytest.mark.parametrize(("kind", "calls"), [("cpu", 1), ("cuda", 2)])
+def test_memory_on_a_gpu_is_not_that_of_the_first_call(monkeypatch: pytest.MonkeyPatch, kind: str, calls: int) -> None:
+    def peak(call: Callable[[], object], device: torch.device) -> float:
+        assert len(called) == calls - 1
+        call()
+        return 1.5
+
+    called: list[int] = []
+    monkeypatch.setattr("kattn_cli.commands.benchmark.item.peak_memory", peak)
+    place = Place(torch.device(kind), torch.float32, Ceilings(1, 1), 1, 1, lambda name: None)
+    assert place.peak_memory(lambda: called.append(1)) == 1.5
+    assert len(called) == calls
 
 
 def test_an_unknown_item(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
