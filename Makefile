@@ -36,7 +36,7 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test lint types check
 
 gpu:
-	-$(PYTHON) -m pytest -m gpu tests/kernels
+	-$(PYTHON) -m pytest -m gpu -n auto --maxprocesses 8 tests/kernels
 	$(GPU_KATTN) benchmark $(GPU_OPTIONS)
 	$(GPU_KATTN) complexity --dim 384 --heads 8 $(GPU_SIZES) $(GPU_OPTIONS)
 	$(GPU_KATTN) complexity --dim 4096 --heads 32 --pass forward --attention tssa --attention xca --attention mssa $(GPU_SIZES) $(GPU_OPTIONS)
