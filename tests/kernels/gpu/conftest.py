@@ -16,7 +16,7 @@ Interpret = Callable[[str], ModuleType]
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
 def device(request: pytest.FixtureRequest) -> str:
-    """Where a kernel runs: interpreted on the CPU, or compiled."""
+    """Where a kernel runs: interpreted on the CPU, or compiled. A test for a GPU alone must say ``cuda``."""
     pytest.importorskip("triton")
     return request.param
 

@@ -86,6 +86,7 @@ def test_norms_are_clamped(kernels: Any, device: str) -> None:
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("device", ["cuda"], indirect=True)
 def test_same_input_gives_the_same_bits(kernels: Any, device: str) -> None:
     given = [z.to(device) for z in draw((2, 8, 20_000, 48, 32), torch.bfloat16)]
     scores, energy, norms = kernels.forward(*given, None)
