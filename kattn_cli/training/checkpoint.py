@@ -1,4 +1,4 @@
-"""Checkpoints: weights as safetensors, and the state that resuming needs; the one before the last is kept too.
+"""Checkpoints: weights as safetensors files, and the state that resuming needs; the one before the last is kept.
 
 A file is written whole or not at all. ``best.safetensors`` becomes ``best.previous.safetensors`` when a new one takes
 its name, and is used in its place should that be missing, cut short or damaged: the weights carry a checksum (CRC-32)
@@ -36,43 +36,43 @@ _DOS_FOLDER = 0x10
 """The attribute of a zip's record with which torch.load reads nothing and returns whatever is in memory."""
 
 OnDamage = Callable[[str], object]
-"""Is told, in one line, which checkpoint cannot be used and which step's is used instead."""
+"""Takes one line: which checkpoint cannot be used, and the step of the one that is used instead."""
 T = TypeVar("T")
 
 
 class _Damage(Exception):
-    """What is wrong with a file, as the end of a sentence."""
+    """The fault of a file, worded as the end of a sentence that begins with its path."""
 
 
 def weights_path(run: Path, which: str) -> Path:
-    """``which``: ``best``, ``last`` or a :func:`kept_name`."""
+    """Return the path of a run's weights ``which``: ``best``, ``last`` or a :func:`kept_name`."""
     return run / FOLDER / f"{which}.safetensors"
 
 
 def previous_path(path: Path) -> Path:
-    """Where the checkpoint is kept that was at ``path`` before the newest."""
+    """Return where the checkpoint that was at ``path`` before the newest is kept."""
     return path.with_name(f"{path.stem}.previous{path.suffix}")
 
 
 def kept_name(epoch: int) -> str:
-    """What the weights of an epoch are kept as, where ``train.keep_every`` says so; 0 is before training."""
+    """Return the name under which ``train.keep_every`` keeps an epoch's weights; 0 is before training."""
     return f"epoch-{epoch:04d}"
 
 
 def kept_epochs(run: Path) -> list[int]:
-    """The epochs whose weights are kept, in order."""
+    """Return the epochs whose weights are kept, in order."""
     names = (re.fullmatch(r"epoch-(\d{4,})", path.stem) for path in (run / FOLDER).glob("epoch-*.safetensors"))
     return sorted(int(name[1]) for name in names if name)
 
 
 def has_weights(run: Path, which: str) -> bool:
-    """Whether there are the weights ``which``, if only the previous ones."""
+    """Return whether the weights ``which`` exist, if only the previous ones."""
     path = weights_path(run, which)
     return path.is_file() or previous_path(path).is_file()
 
 
 def has_state(run: Path) -> bool:
-    """Whether there is a state to resume from, if only the previous one."""
+    """Return whether there is a state to resume from, if only the previous one."""
     path = run / FOLDER / STATE
     return path.is_file() or previous_path(path).is_file()
 
@@ -102,10 +102,10 @@ def save_weights(
 def load_weights(
     path: Path, model: nn.Module, recipe: dict[str, Any], on_damage: OnDamage | None = None
 ) -> dict[str, str]:
-    """Load weights written by :func:`save_weights` into ``model``; returns the metadata of the file used.
+    """Load weights written by :func:`save_weights` into ``model``, and return the metadata of the file used.
 
-    Where ``path`` is missing, cut short or damaged, the weights before it are used and ``on_damage`` is told; without
-    one they are not, for numbers of other weights than asked for must not pass unnoticed.
+    Where ``path`` is missing, cut short or damaged, the weights before it are used and ``on_damage`` is called;
+    without one they are not, for numbers of other weights than asked for must not pass unnoticed.
 
     Raises:
         CheckpointError: if there are none to use, or the file was made by another recipe, or does not fit.
@@ -142,7 +142,9 @@ def save_state(run: Path, state: dict[str, Any]) -> None:
 
 
 def load_state(run: Path, on_damage: OnDamage | None = None) -> dict[str, Any]:
-    """What :func:`save_state` wrote last; if that is missing or damaged, the one before it, and ``on_damage`` is told.
+    """Return what :func:`save_state` wrote last, or what it wrote before that if the last is missing or damaged.
+
+    In the second case ``on_damage`` is called.
 
     Raises:
         CheckpointError: if neither can be read.
@@ -155,7 +157,7 @@ def load_state(run: Path, on_damage: OnDamage | None = None) -> dict[str, Any]:
 def _newest_usable(
     path: Path, read: Callable[[Path], T], step_of: Callable[[T], object], on_damage: OnDamage | None
 ) -> tuple[Path, T]:
-    """The file used, and what is in it."""
+    """Return the file used, the newest of the two that can be read, and what ``read`` made of it."""
     try:
         return path, read(path)
     except _Damage as error:
@@ -215,8 +217,9 @@ def _read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def _checksum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:
-    """CRC-32 of names, shapes, types, bytes and metadata, as eight hexadecimal digits."""
+    """Return the CRC-32 of names, shapes, types, bytes and metadata, as eight hexadecimal digits."""
     crc = zlib.crc32(json.dumps(metadata, sort_keys=True).encode())
+    # By name, since a file need not give the tensors back in the order they were written in.
     for name, tensor in sorted(tensors.items()):
         crc = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), crc)
         crc = zlib.crc32(tensor.reshape(-1).view(torch.uint8).numpy().data, crc)
@@ -224,9 +227,10 @@ def _checksum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str
 
 
 def _looks_whole(path: Path) -> bool:
-    """At a glance: a file that is cut short is not worth keeping as the previous one."""
+    """Return whether a file seems complete: one that is cut short is not worth keeping as the previous one."""
     try:
         if path.suffix == ".pt":
+            # A zip's index stands at its end, so a file that is cut short has none.
             return zipfile.is_zipfile(path)
         have, whole = _lengths(path)
     except (OSError, ValueError):
@@ -235,7 +239,11 @@ def _looks_whole(path: Path) -> bool:
 
 
 def _lengths(path: Path) -> tuple[int, int]:
-    """Bytes that a safetensors file has, and that it should have by its header; ValueError if it has no header."""
+    """Return the bytes that a safetensors file has, and those it should have by its header.
+
+    Raises:
+        ValueError: if it has no header.
+    """
     have = path.stat().st_size
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
@@ -250,7 +258,7 @@ def _lengths(path: Path) -> tuple[int, int]:
 
 
 def _what_is_wrong(path: Path, error: Exception) -> str:
-    """How much of the file is there, where its header still says how long it should be."""
+    """Return the fault in words; of a file cut short, how much is there of what its header promises."""
     if isinstance(error, OSError):
         return f"cannot be read ({error.strerror or error})"
     try:
@@ -269,7 +277,7 @@ def _size(count: int) -> str:
 
 
 class _File(io.FileIO):
-    """Remembers the system's fault, which torch.save's C++ writer turns into a RuntimeError of its own."""
+    """A file that remembers the system's fault, which torch.save's C++ writer turns into a RuntimeError of its own."""
 
     fault: OSError | None = None
 
@@ -286,12 +294,13 @@ class _File(io.FileIO):
 
 
 def _fault_in(error: SafetensorError) -> OSError | None:
-    """The system's fault that the text of ``error`` speaks of, as safetensors 0.4 or later writes it."""
+    """Return the system's fault that the text of ``error`` names, as safetensors 0.4 or later writes it."""
     number = re.search(r"(?:os error |code: )(\d+)", str(error))
     return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
 
 
 def _fits(path: Path, tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+    """Refuse tensors whose names or shapes are not those of the model, ``wanted``."""
     if missing := [name for name in wanted if name not in tensors]:
         raise CheckpointError(f"{path}: does not fit the recipe: {_some(missing)} missing")
     if extra := [name for name in tensors if name not in wanted]:
@@ -303,7 +312,11 @@ def _fits(path: Path, tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor
 
 
 def _same_recipe(path: Path, made_by: dict[str, Any], recipe: dict[str, Any]) -> None:
-    """An option that the file's sections do not know came with a later version, where its default changes nothing."""
+    """Refuse weights made by another recipe.
+
+    Options that the file's sections do not know came with a later version, whose default changes nothing.
+    """
+    # Through JSON, as the file's own recipe went, so that tuples and lists compare equal.
     made, asked = flat(made_by), flat(json.loads(json.dumps(recipe)))
     sections = {key.rpartition(".")[0] for key in made}
     known = [key for key in {**made, **asked} if key in made or key.rpartition(".")[0] not in sections]
@@ -323,7 +336,7 @@ _BLOCK = 1 << 20
 
 
 def fingerprint(path: Path) -> str:
-    """The first 12 hexadecimal digits of the SHA-256 of a file of weights.
+    """Return the first 12 hexadecimal digits of the SHA-256 of a file of weights.
 
     Where ``path`` is missing, that of the checkpoint before it, which is then used in its place.
     """

@@ -37,9 +37,10 @@ class CorruptedSplit:
     making: Making
 
     def batches(self, size: int = CORRUPTED_BATCH) -> Iterator[tuple[Tensor, Tensor]]:
-        """See :class:`~kattn_cli.data.images.Split`."""
+        """Yield corrupted images and their labels; see :class:`~kattn_cli.data.images.Split`."""
         place = CORRUPTIONS[self.name].seed_position(self.severity)
         making = self.making
         for number, (images, labels) in enumerate(self.split.batches(size)):
+            # The corruption's place in the upper bits, so that no two corruptions share a batch's seed.
             draws = generator(making.seed, Stream.CORRUPTION, (place << 32) + number)
             yield corrupt(images, self.name, self.severity, draws, making.parameters, making.textures), labels

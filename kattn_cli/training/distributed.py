@@ -1,6 +1,6 @@
-"""Several processes that train one model together, as ``torchrun`` starts them; or one that is alone.
+"""Several processes that train one model together, as ``torchrun`` starts them, or one that is alone.
 
-What processes tell each other about the training goes over gloo from the CPU, even where gradients go over nccl:
+What processes exchange besides gradients goes over gloo from the CPU, even where gradients go over nccl:
 so nothing waits for a GPU, and gloo says at once when a process is gone, where nccl would wait.
 """
 
@@ -46,11 +46,11 @@ class World:
 
     @property
     def main(self) -> bool:
-        """Whether this is the process that prints and writes."""
+        """Whether this is the process that prints and writes files."""
         return self.rank == 0
 
     def sum(self, tensor: Tensor) -> Tensor:
-        """The sum over all processes, each with a tensor of the same shape; alone, ``tensor`` itself."""
+        """Return the sum over all processes, each with a tensor of the same shape; alone, ``tensor`` itself."""
         if self.size == 1:
             return tensor
         total = tensor.detach().clone()
@@ -58,13 +58,13 @@ class World:
         return total
 
     def any(self, flag: bool) -> bool:
-        """Whether ``flag`` is true in at least one process: the same answer for all."""
+        """Return whether ``flag`` is true in at least one process: the same answer for all."""
         if self.size == 1:
             return flag
         return bool(self.sum(torch.tensor(int(flag))))
 
     def share(self, value: T) -> T:
-        """The first process's ``value``, pickled; what the others pass does not matter."""
+        """Return the first process's ``value``, pickled; what the others pass does not matter."""
         if self.size == 1:
             return value
         box = [value if self.main else None]
@@ -73,7 +73,7 @@ class World:
         return shared  # type: ignore[return-value]
 
     def on_main(self, work: Callable[[], T]) -> T:
-        """What ``work`` returns in the first process, pickled; what it raises for the user's sake, all raise."""
+        """Return what ``work`` returns in the first process, pickled; a KattnError there is raised in all."""
         outcome: T | KattnError | None = None
         if self.main:
             try:
@@ -86,13 +86,14 @@ class World:
         return outcome  # type: ignore[return-value]
 
     def gather(self, tensor: Tensor) -> Tensor:
-        """``(n_r, …)`` of each process to ``(Σ n_r, …)``, in the order of their ranks, for all; without gradients."""
+        """Join ``(n_r, …)`` of each process to ``(Σ n_r, …)``, in the order of ranks, for all; without gradients."""
         if self.size == 1:
             return tensor
         tensor = tensor.detach()
         own = torch.zeros(self.size, dtype=torch.long)
         own[self.rank] = len(tensor)
         counts = self.sum(own).tolist()
+        # all_gather takes tensors of one shape, so all are padded to the longest and cut again below.
         padded = tensor.new_zeros(max(counts), *tensor.shape[1:])
         padded[: len(tensor)] = tensor
         gathered = [torch.empty_like(padded) for _ in counts]
@@ -105,7 +106,7 @@ class World:
 
     @contextmanager
     def lost_peer(self) -> Iterator[None]:
-        """Turn what torch raises when another process is gone, in a collective or in backward, into one line.
+        """Turn torch's error about a process that is gone, in a collective or in backward, into one line.
 
         From then on SIGTERM, which ``torchrun`` sends a moment later, is ignored, so that this process can say why
         and keep what it must; ``torchrun`` kills what has not ended after 30 s. So nothing that sets signals, such as
@@ -129,7 +130,7 @@ class World:
 
 @contextmanager
 def join(device: torch.device, timeout: float = TIMEOUT) -> Iterator[World]:
-    """Inside, this process is one of those that ``torchrun`` started, or else alone.
+    """Join the processes that ``torchrun`` started while inside; yields the world, which may be one process alone.
 
     With ``cuda``, the GPU of this process's local rank becomes the current one, which ``torch.device("cuda")`` means.
 
@@ -161,7 +162,7 @@ def join(device: torch.device, timeout: float = TIMEOUT) -> Iterator[World]:
         raise
     except BaseException:
         if device.type == "cuda" and dist.group.WORLD is not None:
-            dist.group.WORLD.abort()  # or leaving would wait for what the others no longer send
+            dist.group.WORLD.abort()  # otherwise leaving would wait for what the others no longer send
         raise
     finally:
         dist.destroy_process_group()
@@ -186,6 +187,7 @@ def _world() -> World:
 
 
 def _take_device(device: torch.device, world: World) -> None:
+    """Make the GPU of this process's local rank the current one, or refuse a device that cannot be shared out."""
     if device.type == "cpu":
         return
     if device.type != "cuda":
@@ -201,11 +203,12 @@ def _take_device(device: torch.device, world: World) -> None:
 
 
 def _is_lost_peer(error: RuntimeError) -> bool:
+    """Return whether torch's error means that another process is gone: its text names a transport and a loss."""
     text = str(error)
     return bool(_TRANSPORT.search(text) and _GONE.search(text))
 
 
 def _reason(error: RuntimeError) -> str:
-    """The first sentence of torch's text, without the place in its source."""
+    """Return the first sentence of torch's text, without the place in its source."""
     text = re.sub(r"^\[[^\]]*\]\s*", "", str(error).strip())
     return re.split(r"\.\s|\n", text, maxsplit=1)[0].rstrip(".")

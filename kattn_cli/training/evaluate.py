@@ -30,19 +30,19 @@ class Evaluation:
 
     @property
     def measures(self) -> dict[str, float]:
-        """Of an epoch's row besides the losses."""
+        """The measures of an epoch's row besides the losses."""
         return {"top1": self.top1, "top5": self.top5}
 
 
 def topk_correct(logits: Tensor, labels: Tensor, k: int) -> Tensor:
-    """Per image, whether the label is among the ``k`` highest logits; ``(B,)`` bool."""
+    """Return whether each image's label is among the ``k`` highest logits, ``(B,)`` bool."""
     k = min(k, logits.shape[-1])
     return (logits.topk(k).indices == labels[:, None]).any(-1)
 
 
 @dataclass(frozen=True)
 class Outputs:
-    """What a model said of each image: ``scores`` ``(n, classes)`` float32 logits, ``labels`` ``(n,)``.
+    """Logits of a model for each image: ``scores`` ``(n, classes)`` float32, with the true ``labels`` ``(n,)``.
 
     ``auxiliary`` ``(n,)``: the auxiliary loss of the batch that the image was in.
     """
@@ -52,7 +52,7 @@ class Outputs:
     auxiliary: Tensor
 
     def among(self, classes: Tensor) -> Outputs:
-        """Only the images of ``classes`` ``(k,)``, and only their logits; labels become places in ``classes``."""
+        """Return only the images of ``classes`` ``(k,)`` and their logits; labels become places in ``classes``."""
         place = torch.full((self.scores.shape[-1],), -1, device=self.labels.device)
         place[classes.to(place.device)] = torch.arange(len(classes), device=place.device)
         kept = place[self.labels] >= 0
@@ -60,11 +60,11 @@ class Outputs:
         return Outputs(chosen, place[self.labels[kept]], self.auxiliary[kept])
 
     def confidence(self) -> Tensor:
-        """The highest probability that softmax gives any class, ``(n,)`` float64."""
+        """Return the highest probability that softmax gives any class, ``(n,)`` float64."""
         return self.scores.double().softmax(-1).amax(-1)
 
     def measures(self) -> Evaluation:
-        """Accuracy, loss and calibration."""
+        """Return accuracy, loss and calibration."""
         return Evaluation(
             images=len(self.labels),
             loss=F.cross_entropy(self.scores, self.labels).item(),
@@ -79,7 +79,7 @@ class Batched(Protocol):
     """What can be evaluated; a :class:`~kattn_cli.data.images.Split`, for instance."""
 
     def batches(self, size: int) -> Iterator[tuple[Any, Tensor]]:
-        """Inputs of the model, such as images ``(B, channels, height, width)`` in [0, 1], and labels ``(B,)``."""
+        """Yield inputs, such as images ``(B, channels, height, width)`` in [0, 1], and their labels ``(B,)``."""
 
 
 def evaluate(
@@ -88,7 +88,7 @@ def evaluate(
     batch_size: int = EVAL_BATCH,
     gather: Callable[[Tensor], Tensor] | None = None,
 ) -> Evaluation:
-    """Evaluate in ``eval`` mode; the model's mode is put back afterwards. See :func:`outputs_on`."""
+    """Return the measures of a model in ``eval`` mode, whose mode is put back afterwards; see :func:`outputs_on`."""
     return outputs_on(model, split, batch_size, gather).measures()
 
 
@@ -99,9 +99,9 @@ def outputs_on(
     batch_size: int = EVAL_BATCH,
     gather: Callable[[Tensor], Tensor] | None = None,
 ) -> Outputs:
-    """What the model says in ``eval`` mode; its mode is put back afterwards.
+    """Return the model's outputs in ``eval`` mode; its mode is put back afterwards.
 
-    What counts are the images that the split yields, which leaves out those that cannot be read.
+    Images that the split leaves out, since they cannot be read, do not count.
 
     Args:
         gather: joins ``(n, …)`` of several processes, each of which has a part of the images as its ``split``.
@@ -115,6 +115,7 @@ def outputs_on(
     for images, batch in split.batches(batch_size):
         logits.append(model(images).float())
         targets.append(batch)
+        # One copy an image, so that the mean over images weighs a last, smaller batch by its size.
         auxiliary.append(auxiliary_loss(model).double().expand(len(batch)))
     model.train(training)
     if not logits:

@@ -1,4 +1,4 @@
-"""Batches for training: from memory, augmented whole on the device; from files, image by image; windows of a text."""
+"""Feeds, which give the batches of a training: from memory, from files image by image, or as windows of a text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kattn_cli.training.plan import Plan, Shard
 from kattn_cli.training.seed import Stream, derived_seed
 
 Dealt = tuple[Shard, Any, Any]
-"""A shard, what the model is given, and what it should say.
+"""A shard, the model's inputs, and the targets.
 
 Images ``(B, channels, height, width)``, float32 in [0, 1], or padded sequences, and labels ``(B,)``; of text, tokens
 and those that follow, ``(B, N)`` each; of images with masks, labels ``(B, height, width)``; of trajectories, windows
@@ -29,13 +29,13 @@ and the actions in them.
 
 
 class Feed(Protocol):
-    """Gives each shard's inputs and targets."""
+    """What gives each shard's inputs and targets."""
 
     def augment(self, inputs: Any) -> Any:
-        """What is still to be done to the inputs of a shard, on the device, after its seeds are set."""
+        """Return the inputs of a shard after what is still to be done on the device, once its seeds are set."""
 
     def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
-        """The inputs and targets of each batch's shards, in order."""
+        """Yield the inputs and targets of each batch's shards, in order."""
 
 
 class MemoryFeed:
@@ -46,7 +46,7 @@ class MemoryFeed:
         self.augment: Any = augment or as_it_is
 
     def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
-        """See :class:`Feed`."""
+        """Yield shards taken from memory; see :class:`Feed`."""
         for shards in batches:
             yield [(shard, *self.split.take(shard.indices.to(self.device))) for shard in shards]
 
@@ -59,12 +59,13 @@ class TextFeed:
         self.augment: Any = as_it_is
 
     def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
-        """See :class:`Feed`."""
+        """Yield windows of the text; see :class:`Feed`."""
         for shards in batches:
             yield [(shard, *self.split.take(shard.indices, self._shift(shard))) for shard in shards]
 
     def _shift(self, shard: Shard) -> int:
-        """By how many tokens the windows of a shard's epoch are moved; none in the first."""
+        """Return by how many tokens the windows of a shard's epoch are moved; none in the first."""
+        # A draw's number is step · shards + place, so the epoch follows from it alone, on resuming too.
         epoch = shard.draw // (self.plan.steps_per_epoch * self.plan.shards)
         return derived_seed(self.plan.seed, Stream.ORDER, epoch) % self.split.context if epoch else 0
 
@@ -80,7 +81,8 @@ class FileFeed:
         self.augment: Any = augment
 
     def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
-        """See :class:`Feed`."""
+        """Yield decoded images and their labels; see :class:`Feed`."""
+        # The whole plan at once, so that the workers can read ahead beyond the batch in hand.
         planned = list(batches)
         decoded = self.split.stream([self._seeded(shard) for shard in chain.from_iterable(planned)], self.transform)
         for shards in planned:
@@ -102,11 +104,11 @@ class SyntheticSplit:
         return self.count
 
     def to(self, device: torch.device) -> SyntheticSplit:
-        """Itself."""
+        """Return itself, which already lies on the device."""
         return self
 
     def first(self, count: int) -> tuple[Any, Any]:
-        """So many of its inputs and targets; those that are no tensors only whole."""
+        """Return the first ``count`` inputs and targets; those that are not tensors can only be had whole."""
         return (self.inputs, self.targets) if count == self.count else (self.inputs[:count], self.targets[:count])
 
 
@@ -118,7 +120,7 @@ class SyntheticFeed:
         self.augment: Any = as_it_is
 
     def shards(self, batches: Iterator[list[Shard]]) -> Iterator[list[Dealt]]:
-        """See :class:`Feed`; a shard has the first of the samples, as many as it asks for."""
+        """Yield as many of the samples as each shard asks for, from the first on; see :class:`Feed`."""
         for shards in batches:
             yield [(one, *self.split.first(len(one.indices))) for one in shards]
 

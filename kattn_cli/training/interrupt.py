@@ -1,4 +1,4 @@
-"""Ctrl-C that lets the step in hand finish."""
+"""Stopping a training by Ctrl-C once the step in hand is finished."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Interruption:
 
 @contextmanager
 def catch_interruption() -> Iterator[Interruption]:
-    """While inside, SIGINT and SIGTERM set a flag; a second one acts as it always does."""
+    """Let SIGINT and SIGTERM set a flag while inside; a second one acts as it always does."""
     interruption = Interruption()
     before: dict[int, Any] = {}
 

@@ -1,4 +1,4 @@
-"""The training loop: one epoch after the other, each step a function of the seed and its number."""
+"""The training loop: one epoch after the other, each step determined by the seed and the step's number."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Update:
 
 @dataclass(frozen=True)
 class Hooks:
-    """What the loop tells the outside: each step, each epoch's rows, and when to keep what.
+    """Callbacks of the loop: after each step, with each epoch's rows, and to keep checkpoints.
 
     ``save(which, weights, state)``: ``which`` is ``best``, ``last`` or an epoch's (:func:`~.checkpoint.kept_name`);
     ``state`` is what :meth:`Trainer.restore` takes.
@@ -113,11 +113,13 @@ class Trainer:
         self.objective = objective
         self.mix = objective.mix(settings)
         model.set_grad_checkpointing(settings.grad_checkpointing)
+        # Copied before parallelise, which with FSDP leaves the model's parameters in pieces.
         self.ema = ModelEmaV3(model, decay=settings.ema) if settings.ema else None
         self.parallel = parallelise(model, settings.parallel, self.world, device)
         self.forward: Callable[[Any], Tensor] = self.parallel
         if settings.compile:
             self.forward = compiled(self.parallel, checkpointing=settings.grad_checkpointing)
+        # After parallelise, since FSDP replaces the parameters that the optimizer must hold.
         self.optimizer = build_optimizer(model, settings)
         self.scaler = grad_scaler(settings.precision, device)
         self.progress = Progress()
@@ -130,13 +132,15 @@ class Trainer:
         self._device = device
         self._nonfinite = NonFinite(device)
         self._saved_step: int | None = None
+        # In float64, and on the device so that adding to it does not make the CPU wait for a step.
         self._sums = torch.zeros(3 + self.objective.kept, dtype=torch.float64, device=device)
         """Over the epoch: how many things were predicted, the two losses times that, and the objective's own sums."""
         self._validation: Checked | None = None
 
     def state(self) -> dict[str, Any]:
-        """All that :meth:`restore` needs to go on from here, in any number of processes."""
+        """Return all that :meth:`restore` needs to go on from here, in any number of processes."""
         weights, optimizer = full_state(self.model, self.optimizer)
+        # One sum over all processes, so that another number of processes can go on from it.
         self.progress.sums = self.world.sum(self._sums.cpu()).tolist()
         return {
             "model": weights,
@@ -148,7 +152,7 @@ class Trainer:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a :meth:`state`.
+        """Go on from what :meth:`state` returned.
 
         Raises:
             TrainingError: if it is of another model, or an epoch has another number of steps now.
@@ -178,7 +182,7 @@ class Trainer:
             self._sums.copy_(torch.tensor(self.progress.sums, dtype=torch.float64))
 
     def run(self) -> Progress:
-        """Train to the end.
+        """Train to the end, and return where the training then stands.
 
         Raises:
             Interrupted: after SIGINT or SIGTERM, once the step in hand is done and the state kept.
@@ -193,15 +197,17 @@ class Trainer:
         return self.progress
 
     def peak_memory(self) -> float:
-        """MiB that a step of this process takes at most, weights, gradients and AdamW's moments among them.
+        """Return the MiB that a step of this process takes at most: weights, gradients, AdamW's moments included.
 
-        On a GPU what the training took so far; on a CPU one more batch is seen, forward and backward, and forgotten.
+        On a GPU that is the most the training took so far; on a CPU one more batch goes forward and backward for it,
+        and its gradients are dropped.
         """
         if self._device.type == "cuda":
             return torch.cuda.max_memory_allocated(self._device) / MIB
         dealt = next(self.feed.shards(self.plan.batches(0)))[0]
         self.model.train()
         self.optimizer.zero_grad()
+        # Weights and moments exist before the measured call, which therefore does not see them.
         own = sum(parameter.nbytes for parameter in self.model.parameters())
         step = peak_memory(lambda: self._backward(dealt, torch.zeros_like(self._sums)), self._device)
         self.optimizer.zero_grad()
@@ -221,6 +227,7 @@ class Trainer:
             self.progress.seconds = before + elapsed
             step = self.progress.step
             self.hooks.on_step(Update(step, self.steps, epoch + 1, loss, lr, self._validation, seen / elapsed))
+            # At the end of an epoch _finish_epoch saves, with the best epoch chosen, so not here as well.
             if step % self.steps_per_epoch and self._pause(interruption):
                 self._require_numbers(lr)
                 self._save("last")
@@ -228,13 +235,14 @@ class Trainer:
         self._finish_epoch(epoch, seen / (time.perf_counter() - started))
 
     def _pause(self, interruption: Interruption) -> bool:
-        """Whether to keep the state in mid-epoch: because the recipe says so, or because the user stops us."""
+        """Return whether to keep the state in mid-epoch: the recipe says so, or the user stops the training."""
         every = self.settings.checkpoint_steps
         due = every is not None and self.progress.step % every == 0
+        # Asked first and always: every process must take part in the agreement.
         return self._agree_to_stop(interruption) or due
 
     def _agree_to_stop(self, interruption: Interruption) -> bool:
-        """Processes look at each other every few steps, so that all stop after the same one."""
+        """Return whether to stop; processes compare every few steps, so that all stop after the same one."""
         if self.world.size > 1:
             if self.progress.step % CHECK_EVERY and self.progress.step % self.steps_per_epoch:
                 return False
@@ -244,25 +252,28 @@ class Trainer:
         return interruption.signal is not None
 
     def _stop_if_asked(self, interruption: Interruption) -> None:
-        """Once the state is saved; a training that is complete is not stopped any more."""
+        """Raise Interrupted once the state is saved; a training that is complete is not stopped any more."""
         step = self.progress.step
         if self._saved_step == step < self.steps and self._agree_to_stop(interruption):
             assert interruption.signal is not None
             raise Interrupted(step, math.ceil(step / self.steps_per_epoch), interruption.signal)
 
     def step(self, shards: list[Dealt], lr: float) -> Tensor:
-        """One step of the optimizer with this process's shards of a batch; returns the batch's loss as they tell it."""
+        """Make one step of the optimizer with this process's shards of a batch, and return its part of the loss."""
         set_learning_rate(self.optimizer, lr)
         self.optimizer.zero_grad()
         total = torch.zeros((), device=self._device)
         sums = torch.zeros_like(self._sums)
         for number, dealt in enumerate(shards, 1):
             with accumulating(self.parallel, last=number == len(shards)):
+                # Shares add up to 1 over all processes, whose gradients are averaged: hence the factor.
                 total += self._backward(dealt, sums) * (dealt[0].share * self.world.size)
         self._nonfinite.note(self.progress.step + 1, total)
+        # Unscaled before clipping, which must see the true gradients; averaged weights follow the step.
         self.scaler.unscale_(self.optimizer)
         self._clip()
         if self._may_step(lr):
+            # Only steps that are made count, or one NaN would spoil the epoch's means.
             self._sums += sums
             self.scaler.step(self.optimizer)
             if self.ema:
@@ -271,8 +282,9 @@ class Trainer:
         return total
 
     def _backward(self, dealt: Dealt, sums: Tensor) -> Tensor:
-        """One shard forward and backward; adds to ``sums`` and returns the loss, auxiliary terms included, detached."""
+        """Run one shard forward and backward, add to ``sums``, and return its loss with auxiliary terms, detached."""
         shard, inputs, targets = dealt
+        # Augmentation, mixing and dropout draw from here on, each shard its own, however many processes share them.
         seed_all(self.seed, Stream.STEP, shard.draw)
         inputs = self.feed.augment(inputs)
         if self.mix:
@@ -280,11 +292,13 @@ class Trainer:
         with autocast(self.settings.precision, self._device):
             outputs = self.forward(inputs)
             task = self.objective.loss(outputs, targets, self.settings.label_smoothing)
+            # Right after the forward pass, whose values the mechanisms' terms are read off.
             auxiliary = auxiliary_loss(self.model)
         loss = task + auxiliary
         self.scaler.scale(loss * (shard.share * self.world.size)).backward()
         with torch.no_grad():
             count = self.objective.count(targets)
+            # Means become sums, since batches and shards may differ in how much they predict.
             means = torch.stack([count, task.double() * count, auxiliary.double() * count])
             sums += torch.cat((means, self.objective.sums(outputs, targets)))
         return loss.detach()
@@ -298,12 +312,13 @@ class Trainer:
                 self._nonfinite.note(self.progress.step + 1, norm)
 
     def _may_step(self, lr: float) -> bool:
-        """Whether the gradients are of a loss that is a number.
+        """Return whether the gradients belong to a loss that is a number.
 
         Raises:
             TrainingError: if they are not and the recipe does not say to skip such steps.
         """
         skip = self.settings.on_nonfinite == "skip"
+        # Reading the flag makes the CPU wait for a GPU, so it is read now and then where nothing is skipped.
         if not skip and (self.progress.step + 1) % self._nonfinite.every:
             return True
         first = self._nonfinite.first()
@@ -316,7 +331,7 @@ class Trainer:
         return False
 
     def _require_numbers(self, lr: float) -> None:
-        """Before weights are kept.
+        """Refuse to go on, before weights are kept, with a loss that was not a number.
 
         Raises:
             TrainingError: if a loss since the last look was not a number.
@@ -345,6 +360,7 @@ class Trainer:
             self._saved_step = self.progress.step
 
     def _finish_epoch(self, epoch: int, samples_per_second: float) -> None:
+        """Evaluate the epoch, hand out its rows, and save; the best epoch's weights under ``best``, too."""
         rate = learning_rate(self.progress.step - 1, self.steps_per_epoch, self.settings)
         count, loss, auxiliary, *sums = self.world.sum(self._sums.cpu()).tolist()
         self._sums.zero_()
@@ -373,18 +389,19 @@ class Trainer:
             self._save(*self._kept(epoch + 1), "last")
 
     def _is_better(self, checked: Checked) -> bool:
-        """Than the best epoch so far."""
+        """Return whether an epoch is better than the best so far."""
         best, merit = self.progress, self.objective.merit
         return not best.best_epoch or merit(checked.loss, checked.measures) > merit(best.best_loss, best.best_measures)
 
     def _kept(self, epoch: int) -> list[str]:
-        """The name to keep an epoch's weights under, where the recipe says to."""
+        """Return the name to keep an epoch's weights under, where the recipe says to keep them."""
         every = self.settings.keep_every
         return [kept_name(epoch)] if every and (epoch % every == 0 or epoch == self.settings.epochs) else []
 
     def _validate(self) -> Checked:
-        """Each process evaluates its part, in float32 as ``kattn eval`` does, and all know the whole."""
+        """Evaluate this process's part, in float32 as ``kattn eval`` does; every process returns the whole's result."""
         model = self.ema.module if self.ema else self.model
+        # Every size-th sample, so that the parts differ by one in length at most.
         own = torch.arange(len(self.validation), device="cpu")[self.world.rank :: self.world.size]
         split = self.validation if self.world.size == 1 else self.validation.subset(own.to(self._device))
         with whole(self.model):

@@ -1,4 +1,4 @@
-"""What a training on one kind of data minimises, counts, and chooses its best epoch by."""
+"""Objectives: what a training on one kind of data minimises, counts, and chooses its best epoch by."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kattn_cli.training.plan import Plan
 
 
 class Checked(Protocol):
-    """What a model is worth on a split."""
+    """The result of evaluating a model on a split."""
 
     @property
     def loss(self) -> float:
@@ -26,7 +26,7 @@ class Checked(Protocol):
 
     @property
     def auxiliary_loss(self) -> float:
-        """What mechanisms add to it."""
+        """What mechanisms and experts add to it."""
 
     @property
     def measures(self) -> dict[str, float]:
@@ -44,7 +44,7 @@ class Objective(ABC):
 
     @abstractmethod
     def loss(self, outputs: Tensor, targets: Any, label_smoothing: float) -> Tensor:
-        """The scalar that is minimised, auxiliary losses apart: a mean over what is predicted."""
+        """Return the scalar that is minimised, auxiliary losses apart: a mean over what is predicted."""
 
     @abstractmethod
     def count(self, targets: Any) -> Tensor:
@@ -52,15 +52,15 @@ class Objective(ABC):
 
     @abstractmethod
     def sums(self, outputs: Tensor, targets: Any) -> Tensor:
-        """``(kept,)`` float64 sums over a batch, of which :meth:`measures` makes the measures of many batches."""
+        """Return ``(kept,)`` float64 sums over a batch, of which :meth:`measures` makes those of many batches."""
 
     @abstractmethod
     def measures(self, sums: Sequence[float], count: float) -> dict[str, float]:
-        """Columns of ``metrics.csv``, in per cent where they are shares."""
+        """Return columns of ``metrics.csv``, in per cent where they are shares."""
 
     @abstractmethod
     def evaluate(self, model: AttentionModel, split: Any, gather: Callable[[Tensor], Tensor] | None = None) -> Checked:
-        """On a split, in ``eval`` mode.
+        """Evaluate a model on a split, in ``eval`` mode.
 
         Args:
             gather: joins ``(n, …)`` of several processes, each of which has a part as its ``split``.

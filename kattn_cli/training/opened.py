@@ -1,4 +1,4 @@
-"""Runs as they are opened again: the recipe and the data of one, and its model with the weights of a moment."""
+"""Runs that are opened again: a run's recipe and data, and its model with the weights of one epoch."""
 
 from __future__ import annotations
 

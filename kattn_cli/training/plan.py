@@ -45,6 +45,7 @@ class Plan:
     def steps_per_epoch(self) -> int:
         """Steps of the optimizer in an epoch; a last batch with fewer images than shards is left out."""
         whole, rest = divmod(self.images, self.settings.batch_size)
+        # Every shard needs an image, or a process would have no gradient to exchange.
         return whole + (rest >= self.shards)
 
     @property
@@ -53,12 +54,14 @@ class Plan:
         return self.steps_per_epoch * self.settings.epochs
 
     def order(self, epoch: int) -> Tensor:
-        """The images of an epoch in the order they are seen, ``(images,)``; with ``repeats`` some come repeatedly."""
+        """Return the images of an epoch in the order they are seen, ``(images,)``; with ``repeats`` some come again."""
         order = torch.randperm(self.images, generator=generator(self.seed, Stream.ORDER, epoch))
+        # Copies stand side by side and the list is cut, so an epoch has as many steps as without (DeiT's repeats).
         return order.repeat_interleave(self.settings.repeats)[: self.images]
 
     def batches(self, epoch: int, first: int = 0) -> Iterator[list[Shard]]:
-        """This process's shards of each batch of ``epoch``, from its batch ``first``."""
+        """Yield this process's shards of each batch of ``epoch``, from its batch ``first``."""
+        # The whole order is drawn even when resuming in mid-epoch, so that batches are those they would have been.
         order, size = self.order(epoch), self.settings.batch_size
         for position in range(first, self.steps_per_epoch):
             batch = order[position * size :][:size]
@@ -69,10 +72,11 @@ class Plan:
         return range(self.rank * self.settings.accumulate, (self.rank + 1) * self.settings.accumulate)
 
     def _shard(self, batch: Tensor, step: int, number: int) -> Shard:
+        # Dealt in turn, so that sizes differ by one at most; the share weighs them.
         indices = batch[number :: self.shards]
         return Shard(indices, len(indices) / len(batch), step * self.shards + number)
 
     def image_seeds(self, shard: Shard) -> list[int]:
-        """A seed for each image of a shard, for what is drawn where it is decoded."""
+        """Return a seed for each image of a shard, for what is drawn where it is decoded."""
         first = derived_seed(self.seed, Stream.IMAGE, shard.draw)
         return [(first + position) % 2**63 for position in range(len(shard.indices))]

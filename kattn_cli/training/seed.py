@@ -27,8 +27,9 @@ class Stream(IntEnum):
 
 
 def derived_seed(seed: int, stream: Stream, counter: int = 0) -> int:
-    """A 63-bit seed for one stream and counter (an epoch or a step)."""
+    """Return a 63-bit seed for one stream and counter (an epoch, a step or a shard)."""
     state = np.random.SeedSequence([seed, int(stream), counter]).generate_state(1, np.uint64)
+    # Shifted by one bit, so that the seed fits a signed integer of 64 bits.
     return int(state[0] >> np.uint64(1))
 
 
@@ -47,10 +48,11 @@ def seed_all(seed: int, stream: Stream, counter: int = 0) -> None:
     """Seed torch's, numpy's and Python's global generators, which timm's augmentation draws from."""
     seed_torch(seed, stream, counter)
     value = derived_seed(seed, stream, counter)
+    # numpy's global generator takes seeds of 32 bits.
     np.random.seed(value % 2**32)
     random.seed(value)
 
 
 def generator(seed: int, stream: Stream, counter: int = 0) -> torch.Generator:
-    """A generator on the CPU, so that its numbers are the same whatever the device."""
+    """Return a generator on the CPU, so that its numbers are the same whatever the device."""
     return torch.Generator().manual_seed(derived_seed(seed, stream, counter))

@@ -1,4 +1,4 @@
-"""A model that several processes train together: whole in each (DDP), or in pieces (FSDP2)."""
+"""Parallel training of one model: whole in each process (DDP), or split over them (FSDP2)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ State = dict[str, Any]
 
 
 def parallelise(model: AttentionModel, kind: Literal["ddp", "fsdp"], world: World, device: torch.device) -> nn.Module:
-    """What to call for the forward pass, so that backward averages the gradients over the processes of ``world``.
+    """Return what to call for the forward pass, so that backward averages gradients over the processes.
 
     All begin with the first process's weights. ``fsdp`` changes ``model`` itself and its parameters, so the optimizer
     must be built afterwards; every forward pass is then a common one (but see :func:`whole`).
@@ -41,6 +41,7 @@ def parallelise(model: AttentionModel, kind: Literal["ddp", "fsdp"], world: Worl
             dist.broadcast(dense, 0)
             tensor.copy_(dense)
     mesh = init_device_mesh(device.type, (world.size,))
+    # Blocks before the whole, so that each gathers its weights only when its turn comes.
     for block in model.backbone.blocks:
         fully_shard(block, mesh=mesh, reshard_after_forward=_reshards(block))
     fully_shard(model, mesh=mesh, reshard_after_forward=_reshards(model))
@@ -50,16 +51,16 @@ def parallelise(model: AttentionModel, kind: Literal["ddp", "fsdp"], world: Worl
 
 
 def _divide_sums(model: nn.Module) -> None:
-    """Make means of gradients out of sums: asked for a mean, gloo of torch 2.8 gives the sum."""
+    """Make FSDP average gradients by dividing sums: asked for a mean, gloo of torch 2.8 gives the sum."""
     for piece in model.modules():
         if isinstance(piece, FSDPModule):
             piece.set_force_sum_reduction_for_comms(True)
 
 
 def accumulating(parallel: nn.Module, last: bool) -> AbstractContextManager[None]:
-    """Around forward and backward of one part of an accumulated step: DDP exchanges gradients in the ``last`` alone.
+    """Return the context of one part of an accumulated step: DDP exchanges gradients in the ``last`` alone.
 
-    FSDP does so in each, since the gradients it would otherwise keep are whole.
+    FSDP exchanges them in each part, since it would otherwise have to keep them whole.
     """
     if isinstance(parallel, DistributedDataParallel) and not last:
         return parallel.no_sync()
@@ -68,7 +69,7 @@ def accumulating(parallel: nn.Module, last: bool) -> AbstractContextManager[None
 
 @contextmanager
 def whole(model: AttentionModel) -> Iterator[None]:
-    """Inside, forward passes without gradients need no other process, so each may see as many batches as it has.
+    """Let forward passes without gradients run on each process alone, which may then see any number of batches.
 
     All processes enter together. With FSDP, each holds all weights in the meantime.
     """
@@ -85,7 +86,7 @@ def whole(model: AttentionModel) -> Iterator[None]:
 
 
 def clip(model: nn.Module, max_norm: float) -> Tensor:
-    """Scale the gradients so that their norm is at most ``max_norm``; returns what it was, of all pieces together."""
+    """Scale the gradients to a norm of at most ``max_norm``, and return what it was, of all pieces together."""
     norm = nn.utils.get_total_norm([each.grad for each in model.parameters() if each.grad is not None])
     norm = norm.full_tensor() if isinstance(norm, DTensor) else norm  # first, since torch 2.8 adds its ε to each piece
     nn.utils.clip_grads_with_norm_(model.parameters(), max_norm, norm)
@@ -93,7 +94,7 @@ def clip(model: nn.Module, max_norm: float) -> Tensor:
 
 
 def full_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[State, State]:
-    """The state dicts of both, whole and on the CPU, in the first process; empty in the others, which must call it too.
+    """Return both state dicts, whole and on the CPU, in the first process; the others must call it too, for {}.
 
     The same in form however the model is trained: parameters of the optimizer by their number, as ever. Tensors that
     are whole and on the CPU already are not copied.
@@ -106,7 +107,7 @@ def full_state(model: nn.Module, optimizer: torch.optim.Optimizer) -> tuple[Stat
 def load_full_state(
     model: nn.Module, optimizer: torch.optim.Optimizer, model_state: State, optimizer_state: State
 ) -> None:
-    """Take on a :func:`full_state`, of DDP, FSDP or one process alike; every process must have it.
+    """Load what :func:`full_state` returned, of DDP, FSDP or one process alike; every process must have it.
 
     The optimizer keeps its own weight decay, which a recipe may have changed.
     """
@@ -124,11 +125,12 @@ def load_full_state(
 
 
 def _reshards(module: Any) -> bool:
-    """Whether FSDP may take the weights apart after the forward pass: auxiliary losses use them after it."""
+    """Return whether FSDP may free the gathered weights after the forward pass: auxiliary losses use them later."""
     return not isinstance(module, AttentionModel) and not hasattr(module.attn, "auxiliary_loss")
 
 
 def _refuse_scalars(model: nn.Module) -> None:
+    """Refuse parameters of no dimension, which FSDP cannot split."""
     for name, parameter in model.named_parameters():
         if parameter.ndim == 0:
             raise TrainingError(
@@ -138,7 +140,7 @@ def _refuse_scalars(model: nn.Module) -> None:
 
 
 def _whole(value: Any, kept: bool) -> Any:
-    """Tensors anywhere in ``value``, from their pieces in all processes, to the CPU; to nothing if not ``kept``."""
+    """Gather the tensors anywhere in ``value`` from all processes to the CPU; None in their place if not ``kept``."""
     if isinstance(value, dict):
         return {key: _whole(entry, kept) for key, entry in value.items()}
     if isinstance(value, DTensor):
@@ -149,7 +151,7 @@ def _whole(value: Any, kept: bool) -> Any:
 
 
 def _split_as(parameter: Tensor | None, value: Any) -> Any:
-    """This process's part of ``value``, where it is as large as ``parameter`` and that is in pieces."""
+    """Return this process's part of ``value`` if ``parameter`` is split and of its shape, else ``value`` itself."""
     if not isinstance(parameter, DTensor) or not isinstance(value, Tensor) or value.shape != parameter.shape:
         return value
     return distribute_tensor(

@@ -1,6 +1,6 @@
-"""Augmentation of whole batches, on the device they are on.
+"""Augmentation of whole batches, on the device they lie on.
 
-In DeiT's order: crop, flip, RandAugment, erasing. What is random is drawn on the CPU from torch's global generator,
+In DeiT's order: crop, flip, RandAugment, erasing. Random numbers are drawn on the CPU from torch's global generator,
 but for :func:`random_crop`'s shifts and the erased boxes' noise; nothing makes the CPU wait for the device.
 
 Mixup (arXiv:1710.09412) and CutMix (arXiv:1905.04899) mix a batch with itself in reverse, by timm.
@@ -45,14 +45,16 @@ class Mix:
         )
 
     def __call__(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Images ``(B, C, H, W)`` and labels ``(B,)`` to new images and float32 targets ``(B, classes)``.
+        """Return mixed images and float32 targets ``(B, classes)``, of images ``(B, C, H, W)`` and labels ``(B,)``.
 
         Rows of the targets sum to 1; what is given is not changed.
         """
+        # timm mixes a batch with its reverse and refuses an odd number.
         paired = len(images) // 2 * 2
         rest = images[paired:], mixup_target(labels[paired:], self.classes, smoothing=self.smoothing)
         if not paired:
             return rest
+        # A copy, since timm mixes in place.
         mixed = self._mixup(images[:paired].clone(), labels[:paired])
         return mixed if paired == len(images) else (torch.cat([mixed[0], rest[0]]), torch.cat([mixed[1], rest[1]]))
 
@@ -64,7 +66,7 @@ RATIO = (3 / 4, 4 / 3)
 
 
 def in_memory(settings: Train, mean: Sequence[float], std: Sequence[float]) -> Augment:
-    """All that ``settings`` ask for, for images that come as they are; ``mean`` and ``std`` of each channel.
+    """Return all augmentation that ``settings`` ask for, for images in memory; ``mean``, ``std`` of each channel.
 
     The result is in [0, 1] but for erased boxes, see :func:`~kattn_cli.training.augment.erasing.random_erasing`.
 
@@ -84,7 +86,7 @@ def in_memory(settings: Train, mean: Sequence[float], std: Sequence[float]) -> A
 
 
 def after_decoding(settings: Train, mean: Sequence[float], std: Sequence[float]) -> Augment:
-    """Erasing: what is left to do after :func:`~kattn_cli.training.augment.transforms.train_transform`."""
+    """Return erasing, which is left to do after :func:`~kattn_cli.training.augment.transforms.train_transform`."""
     steps: list[Augment] = []
     if settings.erasing:
         steps.append(partial(random_erasing, probability=settings.erasing, mean=mean, std=std))
@@ -98,7 +100,7 @@ def _in_turn(steps: Sequence[Augment], images: Tensor) -> Tensor:
 
 
 def random_crop(images: Tensor, padding: int) -> Tensor:
-    """Each image moved by up to ``padding`` pixels each way, zeros coming in; ``(B, C, H, W)``."""
+    """Move each image ``(B, C, H, W)`` by up to ``padding`` pixels each way, with zeros coming in."""
     count, _, height, width = images.shape
     padded = F.pad(images, (padding,) * 4)
     top, left = torch.randint(0, 2 * padding + 1, (2, count, 1), device=images.device)
@@ -110,13 +112,14 @@ def random_crop(images: Tensor, padding: int) -> Tensor:
 
 
 def random_flip(images: Tensor, probability: float) -> Tensor:
-    """Left and right exchanged in some of the images ``(B, C, H, W)``."""
+    """Exchange left and right in some of the images ``(B, C, H, W)``."""
+    # On the CPU, so that a seed chooses the same images on every device.
     flipped = torch.rand(len(images), 1, 1, 1, device="cpu") < probability
     return torch.where(to_device(flipped, images.device), images.flip(3), images)
 
 
 def random_resized_crop(images: Tensor, smallest: float) -> Tensor:
-    """A box of each image ``(B, C, H, W)``, as large as the image again (Inception's crop).
+    """Enlarge a random box of each image ``(B, C, H, W)`` to the image's size (Inception's crop).
 
     Its share of the area is uniform in [``smallest``, 1], its ratio log-uniform in [3/4, 4/3]; the whole image is
     taken where ten such boxes do not fit (torchvision then keeps to the ratio, which differs for images of
@@ -130,7 +133,7 @@ def random_resized_crop(images: Tensor, smallest: float) -> Tensor:
 
 @full_precision
 def resized_crop(images: Tensor, boxes: Tensor) -> Tensor:
-    """The ``boxes`` ``(B, 4)`` (top, left, height, width) of images ``(B, C, H, W)`` in [0, 1], enlarged to H × W.
+    """Enlarge the ``boxes`` ``(B, 4)`` (top, left, height, width) of images ``(B, C, H, W)`` in [0, 1] to H × W.
 
     Bicubic as Pillow and torchvision enlarge the cut-out box (a = −0.5), as one product of matrices each way.
     """
@@ -138,20 +141,22 @@ def resized_crop(images: Tensor, boxes: Tensor) -> Tensor:
     top, left, tall, wide = to_device(boxes.T, images.device)
     rows, columns = _enlarging(top, tall, height), _enlarging(left, wide, width)
     wider = (images.flatten(1, 2) @ columns.mT).view_as(images)
+    # Cubic weights are negative in part, so edges overshoot.
     return (rows[:, None] @ wider).clamp_(0, 1)
 
 
 def _enlarging(start: Tensor, length: Tensor, size: int) -> Tensor:
-    """Weights ``(B, size, size)``: each of ``size`` new pixels from those of ``[start, start + length)``."""
+    """Return weights ``(B, size, size)``: of each new pixel, over the pixels of ``[start, start + length)``."""
     pixel = torch.arange(size, device=start.device)
     start, length = start[:, None, None], length[:, None, None]
     centre = start + (pixel[:, None] + 0.5) * (length / size) - 0.5
     weights = _cubic((centre - pixel).abs()) * ((pixel >= start) & (pixel < start + length))
+    # At the box's edge the kernel is cut off; the rest is made to add up to 1, as Pillow does.
     return weights / weights.sum(-1, keepdim=True)
 
 
 def _cubic(distance: Tensor) -> Tensor:
-    """Keys's kernel with a = −0.5, of distances ≥ 0 in pixels."""
+    """Return Keys's kernel with a = −0.5, of distances ≥ 0 in pixels."""
     near = (1.5 * distance - 2.5) * distance * distance + 1
     far = ((2.5 - 0.5 * distance) * distance - 4) * distance + 2
     return torch.where(distance <= 1, near, torch.where(distance < 2, far, 0.0))

@@ -14,12 +14,12 @@ Range = tuple[float, float]
 
 
 def to_device(values: Tensor, device: torch.device) -> Tensor:
-    """Small ``values`` of the CPU's, without making the CPU wait for what the device is at."""
+    """Move small ``values`` from the CPU without making it wait for the device."""
     return values.to(device, non_blocking=True)
 
 
 def random_boxes(count: int, height: int, width: int, area: Range, ratio: Range, margin: int = 0) -> Tensor:
-    """Boxes inside an image of ``height × width``: ``(count, 4)`` int64 on the CPU: top, left, height, width.
+    """Draw boxes inside an image of ``height × width``: ``(count, 4)`` int64 on the CPU: top, left, height, width.
 
     ``area``: range of a box's share of the area, drawn uniformly; ``ratio``: range of width to height, its logarithm
     drawn uniformly; ``margin``: pixels by which the box must be smaller than the image each way. Of ten boxes
@@ -33,6 +33,7 @@ def random_boxes(count: int, height: int, width: int, area: Range, ratio: Range,
     sides = torch.stack([(area_px / ratios).sqrt().round(), (area_px * ratios).sqrt().round()])
     limits = torch.tensor([height, width], device="cpu")[:, None]
     fits = ((sides > 0) & (sides <= limits[:, None] - margin)).all(0)
+    # argmax gives the first of equal maxima: the first attempt that fits.
     first = fits.byte().argmax(0).expand(2, 1, count)
     sides = sides.gather(1, first)[:, 0] * fits.any(0)
     corners = (place * (limits - sides + 1)).floor() * fits.any(0)
@@ -40,7 +41,7 @@ def random_boxes(count: int, height: int, width: int, area: Range, ratio: Range,
 
 
 def random_erasing(images: Tensor, probability: float, mean: Sequence[float], std: Sequence[float]) -> Tensor:
-    """A box of noise in some of the images ``(B, C, H, W)``, as DeiT does it: timm's mode "pixel", one box an image.
+    """Put a box of noise into some of the images ``(B, C, H, W)``, as DeiT does: timm's mode "pixel".
 
     A box has 2 % to a third of the area and sides in a ratio of 0.3 to 1 / 0.3. DeiT erases normalised pixels with
     noise of N(0, 1); on pixels in [0, 1] that is ``mean + std · noise``, which may leave [0, 1], here as there. The
@@ -48,6 +49,7 @@ def random_erasing(images: Tensor, probability: float, mean: Sequence[float], st
     """
     count, channels, height, width = images.shape
     chosen = (torch.rand(count, device="cpu") < probability).nonzero().flatten()
+    # margin=1: timm's boxes are smaller than the image each way.
     boxes = random_boxes(len(chosen), height, width, (0.02, 1 / 3), (0.3, 1 / 0.3), margin=1)
     top, left, tall, wide = to_device(boxes.T[..., None, None, None], images.device)
     row = torch.arange(height, device=images.device)[:, None]

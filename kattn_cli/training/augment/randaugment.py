@@ -24,7 +24,7 @@ from kattn_cli.training.augment.erasing import to_device
 
 
 def argument(operation: str, magnitude: Tensor, sign: Tensor, increasing: bool) -> Tensor:
-    """What an operation is called with at each ``magnitude`` (0 … 10, float64): degrees, shares, bits, levels, factors.
+    """Return an operation's arguments at each ``magnitude`` (0 … 10, float64): degrees, shares, bits, levels, factors.
 
     ``sign``: −1 or 1, heeded where timm draws one.
     """
@@ -50,6 +50,7 @@ def argument(operation: str, magnitude: Tensor, sign: Tensor, increasing: bool) 
 
 def _auto_contrast(levels: Tensor, _: Tensor) -> Tensor:
     low, high = levels.amin((2, 3), keepdim=True), levels.amax((2, 3), keepdim=True)
+    # A channel of one level stays; elsewhere fractions are cut off as in Pillow's table.
     return torch.where(high > low, ((levels - low) * 255 / (high - low)).floor(), levels)
 
 
@@ -79,6 +80,7 @@ def _color(levels: Tensor, factor: Tensor) -> Tensor:
 
 
 def _contrast(levels: Tensor, factor: Tensor) -> Tensor:
+    # Pillow rounds the mean grey to a whole level.
     return _blend((_grey(levels).mean((1, 2, 3), keepdim=True) + 0.5).floor(), levels, factor)
 
 
@@ -87,7 +89,7 @@ def _brightness(levels: Tensor, factor: Tensor) -> Tensor:
 
 
 def _sharpness(levels: Tensor, factor: Tensor) -> Tensor:
-    """Pillow's SMOOTH: the centre five times, its eight neighbours once; the outermost pixels stay."""
+    """Apply Pillow's SMOOTH: the centre five times, its eight neighbours once; the outermost pixels stay."""
     inner = levels[..., 1:-1, 1:-1]
     smooth = levels.clone()
     smooth[..., 1:-1, 1:-1] = ((F.avg_pool2d(levels, 3, 1, 1)[..., 1:-1, 1:-1] * 9 + inner * 4) / 13).round()
@@ -99,7 +101,7 @@ def _blend(without: Tensor, levels: Tensor, factor: Tensor) -> Tensor:
 
 
 def _grey(levels: Tensor) -> Tensor:
-    """Luma as Pillow rounds it, ``(B, 1, H, W)``: weights in 2⁻¹⁶, sums below 2²⁴ and so exact."""
+    """Return the luma as Pillow rounds it, ``(B, 1, H, W)``: weights in 2⁻¹⁶, sums below 2²⁴ and so exact."""
     if levels.shape[1] == 1:
         return levels
     red, green, blue = levels.split(1, 1)
@@ -107,7 +109,7 @@ def _grey(levels: Tensor) -> Tensor:
 
 
 def matrices(move: str, value: Tensor, height: int, width: int) -> Tensor:
-    """For :func:`warp`, ``(B, 6)``, from one :func:`argument` each, ``(B,)``; rotations are about the centre."""
+    """Return ``(B, 6)`` for :func:`warp`, from one :func:`argument` each, ``(B,)``; rotations are about the centre."""
     one, zero = torch.ones_like(value), torch.zeros_like(value)
     if move == "Rotate":
         angle = value * (math.pi / 180)
@@ -191,7 +193,7 @@ PARTS = {
 
 
 def parse_policy(text: str) -> Policy:
-    """Read timm's notation: ``rand``, then any of ``m9``, ``n2``, ``p0.5``, ``mstd0.5``, ``inc1``, joined by hyphens.
+    """Parse timm's notation: ``rand``, then any of ``m9``, ``n2``, ``p0.5``, ``mstd0.5``, ``inc1``, hyphenated.
 
     Raises:
         ValueError: naming the part that cannot be read.
@@ -220,12 +222,12 @@ def parse_policy(text: str) -> Policy:
 
 
 def fill_levels(mean: Sequence[float]) -> tuple[int, ...]:
-    """The colour that comes in at the borders, as timm has it: the mean, in levels 0 … 255."""
+    """Return the colour that comes in at the borders, as timm has it: the mean, in levels 0 … 255."""
     return tuple(min(255, round(255 * value)) for value in mean)
 
 
 class RandAugment:
-    """``(B, C, H, W)`` float32 in [0, 1] to the same, with C = 1 or 3.
+    """Batches ``(B, C, H, W)`` float32 in [0, 1] to augmented ones of that shape, with C = 1 or 3.
 
     Args:
         policy: in timm's notation, see :func:`parse_policy`.
@@ -245,11 +247,12 @@ class RandAugment:
         return levels / 255
 
     def _layer(self, levels: Tensor) -> None:
-        """One operation for each image, in place."""
+        """Apply one operation to each image, in place."""
         count, _, height, width = levels.shape
         policy, device = self.policy, levels.device
         operation = torch.randint(len(OPERATIONS), (count,), device="cpu")
         operation[torch.rand(count, device="cpu") >= policy.probability] = -1
+        # Both are drawn whatever the policy uses, so that later numbers do not depend on it.
         magnitude = _magnitudes(policy, torch.rand(count, device="cpu"), torch.randn(count, device="cpu"))
         sign = torch.randint(2, (count,), device="cpu") * 2 - 1
 
@@ -261,6 +264,7 @@ class RandAugment:
         sizes = [len(one) for one in chosen]
         indices = to_device(torch.cat(chosen), device).split(sizes)
         arguments = to_device(torch.cat(values).float(), device).split(sizes)
+        # Images are grouped by operation, so that each operation runs once a layer.
         for apply, index, value in zip(POINTWISE.values(), indices, arguments, strict=False):
             if len(index):
                 levels.index_copy_(0, index, apply(levels[index], value[:, None, None, None]))

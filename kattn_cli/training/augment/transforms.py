@@ -28,7 +28,7 @@ LevelToArgument = Callable[[float, dict[str, Any]], tuple[Any, ...]]
 def train_transform(
     settings: Train, image_size: int, channels: int, mean: Sequence[float] = IMAGENET_DEFAULT_MEAN
 ) -> Callable[[Image.Image], Tensor]:
-    """From an image of any mode and size to uint8 ``(channels, image_size, image_size)``.
+    """Return what turns an image of any mode and size into uint8 ``(channels, image_size, image_size)``.
 
     In DeiT's order: the resized crop, or where ``settings`` ask for none the central square of the image, with
     ``crop_padding`` if that is asked for; flip; RandAugment. All resizing is bicubic. Erasing and mixing are for
@@ -63,7 +63,7 @@ def _converted(image: Image.Image, mode: str) -> Image.Image:
 
 
 def _rand_augment(policy: str, image_size: int, fill: tuple[int, ...]) -> RandAugment:
-    """timm's, as its ``create_transform`` sets it up for DeiT, but that posterize always has a bit to keep."""
+    """Return timm's RandAugment as its ``create_transform`` sets it up for DeiT; posterize keeps a bit at least."""
     parse_policy(policy)
     hparams = {
         "translate_const": int(image_size * 0.45),
@@ -79,6 +79,6 @@ def _rand_augment(policy: str, image_size: int, fill: tuple[int, ...]) -> RandAu
 
 
 def _at_least_one_bit(level_fn: LevelToArgument, level: float, hparams: dict[str, Any]) -> tuple[int]:
-    """timm asks for none at the strongest, which was a black image before Pillow 13 and is an error since."""
+    """Raise timm's number of bits to 1, where its 0 gave a black image before Pillow 13 and is an error since."""
     (bits,) = level_fn(level, hparams)
     return (max(1, bits),)
