@@ -53,7 +53,7 @@ def build_model(
     mean: Sequence[float],
     std: Sequence[float],
 ) -> Classifier:
-    """The backbone that ``model`` names with the mechanisms that ``attention`` names, layer by layer."""
+    """Return the backbone that ``model`` names with the mechanisms that ``attention`` names, layer by layer."""
     layers = attention_layers(model, image_size)
     chosen = attention.per_layer(layers.depth)
     data: dict[str, Any] = {"image_size": image_size, "channels": channels, "classes": classes}
@@ -83,7 +83,7 @@ def build_sequence_classifier(
     mean: Sequence[float],
     std: Sequence[float],
 ) -> SequenceClassifier:
-    """An encoder, or a decoder that classifies by its last token.
+    """Return an encoder, or a decoder that classifies by its last token.
 
     Args:
         channels: of a series, which is normalised by ``mean`` and ``std``; 0 for tokens.
@@ -101,7 +101,7 @@ def build_sequence_classifier(
 
 
 def build_language_model(model: Decoder, attention: Attention, *, seq_len: int, vocabulary: int) -> LanguageModel:
-    """A decoder that tells the next of ``vocabulary`` tokens, for texts of up to ``seq_len``."""
+    """Return a decoder that predicts the next of ``vocabulary`` tokens, for texts of up to ``seq_len``."""
     sizes: dict[str, Any] = {"seq_len": seq_len, **model.model_dump(exclude={"name", "depth", "heads"})}
     return LanguageModel(CausalDecoder(_mechanisms(model, attention, seq_len), vocabulary=vocabulary, **sizes))
 

@@ -73,12 +73,15 @@ class Block(nn.Module):
         self.drop_path2 = DropPath(drop_path)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        """Return the block's output ``(B, N, C)``.
+
+        ``mask``: ``(B, N)``, True where there is a token, or None for no padding.
+        """
         z = self.norm1(x)
         return self._feed_forward(x, self.attn(z) if mask is None else self.attn(z, mask), mask)
 
     def decode(self, x: Tensor, state: Any = None) -> tuple[Tensor, Any]:
-        """Outputs for the next tokens ``(B, n, C)``, and the state to give back with those that follow.
+        """Return the outputs of the next tokens ``(B, n, C)``, and the state to give back with those that follow.
 
         Raises:
             AttributeError: if the mechanism cannot decode.
@@ -92,6 +95,7 @@ class Block(nn.Module):
         masked = mask is not None and getattr(self.mlp, "takes_mask", False)
         z = self.norm2(x)
         fed = self.mlp(z, mask) if masked else self.mlp(z)
+        # ISTA's step contains its own x, so nothing is added to it.
         return x + self.drop_path2(self.ls2(self.dropout(fed))) if self.residual else fed
 
 

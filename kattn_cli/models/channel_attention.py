@@ -1,4 +1,4 @@
-"""FAN's channel attention, in the place of a block's MLP: an MLP over tokens, each of whose channels is weighed.
+"""FAN's channel attention, which replaces a block's MLP: an MLP over tokens whose channels are weighted.
 
 Source: "Understanding the Robustness in Vision Transformers" (FAN; Zhou et al. 2022, §2.4, efficient channel
 attention), in the form that the authors' program computes and FAN-T-ViT's 7.3 M parameters are counted for: per head
@@ -40,6 +40,7 @@ class ConvolutionalMlp(nn.Module):
         self.fc2 = nn.Linear(hidden, dim)
         for layer in self.conv:
             if isinstance(layer, nn.Conv2d):
+                # He's deviation for a depthwise convolution: each output sums 9 inputs.
                 nn.init.normal_(layer.weight, std=math.sqrt(2 / 9))
                 nn.init.zeros_(layer.get_parameter("bias"))
 
@@ -71,7 +72,7 @@ class ChannelAttention(nn.Module):
         return self.norm(self.mlp(x)) * self.weights(x)[:, None]
 
     def weights(self, x: Tensor) -> Tensor:
-        """What each channel weighs, between 0 and its head's temperature, ``(B, C)``."""
+        """Return the weight of each channel, between 0 and its head's temperature, ``(B, C)``."""
         q = self.q(x).softmax(1).unflatten(-1, (self.heads, -1))  # (B, N, H, d)
         prototype = x.softmax(1).unflatten(-1, (self.heads, -1)).mean(-1)  # (B, N, H)
         scores = torch.einsum("bnhd,bnh->bhd", q, prototype)

@@ -36,12 +36,12 @@ class Classifier(AttentionModel):
         return self.backbone((images - self.mean) / self.std)
 
     def set_grad_checkpointing(self, enabled: bool) -> None:
-        """See :class:`~kattn_cli.models.model.AttentionModel`."""
+        """Turn gradient checkpointing on or off; see :class:`~kattn_cli.models.model.AttentionModel`."""
         set_reentrant_ckpt(False)  # timm's other way loses the gradients of auxiliary losses
         self.backbone.set_grad_checkpointing(enabled)
 
     def class_maps(self, images: Tensor) -> dict[int, Tensor]:
-        """How much the class token takes of each patch, ``(B, H, patches)`` by layer.
+        """Return the class token's attention to each patch, ``(B, H, patches)`` by layer.
 
         Of ToST and XCiT the class-attention layers, counted by themselves; of a vision transformer with a class token
         those whose mechanism has an attention matrix; else none.
@@ -61,7 +61,7 @@ class Classifier(AttentionModel):
         return maps
 
     def patch_grid(self, images: Tensor) -> tuple[int, int]:
-        """Rows and columns of patches that ``images`` are cut into."""
+        """Return the rows and columns of patches that ``images`` are cut into."""
         if isinstance(self.backbone, TokenStatisticsTransformer):
             rows, columns = self.backbone.patch_embed(images[:1]).shape[-2:]
             return int(rows), int(columns)

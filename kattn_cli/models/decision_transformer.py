@@ -75,14 +75,17 @@ class DecisionBackbone(Stack):
     def forward(
         self, returns: Tensor, states: Tensor, actions: Tensor, timesteps: Tensor, mask: Tensor | None
     ) -> Tensor:
-        """``(B, K, A)`` in [-1, 1]; the action of a step is never seen by what is said of that step."""
+        """Return actions ``(B, K, A)`` in [-1, 1]; that of a step does not see the action taken at that step."""
+        # Episodes in an environment may last longer than any in the data.
         time = self.time(timesteps.clamp(max=self.time.num_embeddings - 1))
         parts = zip(self.embed, (returns, states, actions), strict=True)
         tokens = torch.stack([embed(values) + time for embed, values in parts], 2)  # (B, K, 3, dim)
         x = self.embed_norm(tokens.flatten(1, 2))
         if mask is not None:
             mask = mask.repeat_interleave(TOKENS_A_STEP, 1)
+            # Biases and the code of time make padding other than 0.
             x = x.masked_fill(~mask[..., None], 0)
+        # From the state's token, the second of each three: behind its return, before its action.
         return self.head(self.run(x, mask)[:, 1::TOKENS_A_STEP]).tanh()
 
 
@@ -119,13 +122,14 @@ class DecisionTransformer(AttentionModel):
         facts: dict[str, Any] = {"mean": mean, "std": std, "return_scale": return_scale}
         facts |= {"action_low": action_low, "action_high": action_high}
         for name, values in facts.items():
+            # Kept in checkpoints: a policy must act on states scaled as they were in training.
             self.register_buffer(name, torch.as_tensor(values, dtype=torch.float32).detach().clone())
 
     def forward(self, windows: TrajectoryWindows) -> Tensor:
         states = (windows.states - self.mean) / self.std
         returns = windows.returns / self.return_scale
-        said = self.backbone(returns, states, windows.actions, windows.timesteps, windows.mask)
-        return self.action_low + (said + 1) / 2 * (self.action_high - self.action_low)
+        predicted = self.backbone(returns, states, windows.actions, windows.timesteps, windows.mask)
+        return self.action_low + (predicted + 1) / 2 * (self.action_high - self.action_low)
 
 
 def build_decision_transformer(
@@ -142,7 +146,7 @@ def build_decision_transformer(
     action_low: Sequence[float],
     action_high: Sequence[float],
 ) -> DecisionTransformer:
-    """The model of these sizes, with the mechanisms that ``attention`` names, layer by layer.
+    """Return the model of these sizes, with the mechanisms that ``attention`` names, layer by layer.
 
     Args:
         states, actions: their widths.
@@ -150,7 +154,7 @@ def build_decision_transformer(
         longest: steps of the longest episode.
 
     Raises:
-        RecipeError: if a mechanism refuses, in its own words; such as one that has no causal form.
+        RecipeError: if a mechanism refuses, for example because it has no causal form.
     """
     layers = trajectory_layers(model, context)
     mechanisms = [layers.build(one) for one in attention.per_layer(layers.depth)]

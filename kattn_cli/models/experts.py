@@ -1,4 +1,4 @@
-"""A sparse mixture of experts in the place of a block's MLP: a router sends each token to a few of many MLPs.
+"""A sparse mixture of experts, which replaces a block's MLP: a router sends each token to a few of many MLPs.
 
 Sources: Shazeer et al. 2017, "Outrageously Large Neural Networks" (top-k gating); Fedus et al. 2021, "Switch
 Transformers", §2.1–2.2 (capacity, balancing loss, router in float32). T: tokens, E: experts, k: experts of a token.
@@ -64,12 +64,16 @@ class SparseExperts(nn.Module):
         self._unbalance: Tensor | None = None
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``mask``: ``(B, N)``, True where there is a token; what is none goes to no expert and comes out as 0."""
+        """Return the mixture's output ``(B, N, dim)``.
+
+        ``mask``: ``(B, N)``, True where there is a token; padding goes to no expert and comes out as 0.
+        """
         tokens = x.flatten(0, 1) if mask is None else x[mask]
         probabilities = self.probabilities(tokens)
         gates, chosen = probabilities.topk(self.top)
         if self.top > 1:
             gates = gates / gates.sum(-1, keepdim=True)
+        # Stable, so that an expert's places go to its tokens in their order.
         order = chosen.flatten().argsort(stable=True)
         asked = chosen.flatten().bincount(minlength=self.count)
         places = self.places(len(tokens))
@@ -81,17 +85,18 @@ class SparseExperts(nn.Module):
         return out.view_as(x) if mask is None else out.new_zeros(x.shape).masked_scatter(mask[..., None], out)
 
     def probabilities(self, tokens: Tensor) -> Tensor:
-        """Of each expert for ``(T, dim)`` tokens, ``(T, E)``, in float32 or better."""
+        """Return the router's probability of each expert for ``(T, dim)`` tokens, ``(T, E)``, in float32 or better."""
         return _probabilities(tokens, self.router.weight)
 
     def places(self, tokens: int) -> int:
-        """How many of ``tokens`` an expert takes."""
+        """Return how many of ``tokens`` an expert takes."""
         if self.capacity is None or not self.training:
             return tokens
+        # Rounded first, so that a product such as 3.0000000000000004 does not give a place more.
         return math.ceil(round(self.capacity * tokens * self.top / self.count, 9))
 
     def auxiliary_loss(self) -> Tensor:
-        """``balance · E · Σ_e f_e P_e`` of the last forward pass (Switch, eq. 4); ``balance`` where all are even.
+        """Return ``balance · E · Σ_e f_e P_e`` of the last forward pass (Switch, eq. 4); ``balance`` for an even load.
 
         f: share of the choices that went to an expert, P: mean of its probability.
 
@@ -103,7 +108,7 @@ class SparseExperts(nn.Module):
         return self.balance * self._unbalance
 
     def take_load(self, training: bool) -> Load | None:
-        """What was asked since this was last called, in ``train`` mode or in ``eval`` mode; None: nothing."""
+        """Return what was asked since the last call, in ``train`` or in ``eval`` mode; None for nothing."""
         noted = self._loads.pop(training, None)
         if noted is None or not noted[0].any():
             return None
@@ -112,6 +117,7 @@ class SparseExperts(nn.Module):
 
     def _note(self, asked: Tensor, places: int, probabilities: Tensor) -> None:
         seen = max(len(probabilities), 1)
+        # Counts carry no gradient: the router learns through its probabilities alone.
         shares = asked.to(probabilities.dtype) / (seen * self.top)
         self._unbalance = self.count * (shares * probabilities.sum(0) / seen).sum()
         if self.counting:
@@ -121,18 +127,19 @@ class SparseExperts(nn.Module):
             self._loads[self.training] = noted if before is None else before + noted
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what is of earlier forward passes: part of it belongs to a graph and cannot be copied."""
+        """Return the state without what earlier forward passes left: part of that belongs to a graph."""
         return {**self.__dict__, "_unbalance": None, "_loads": {}}
 
 
 @full_precision
 def _probabilities(tokens: Tensor, weight: Tensor) -> Tensor:
+    """Return the router's softmax, never in half precision, in which small differences of logits are lost."""
     return nn.functional.linear(exact(tokens), exact(weight)).softmax(-1)
 
 
 @dataclass(frozen=True)
 class ExpertLoad:
-    """What was asked of each expert of a layer.
+    """What was asked of each expert of one layer.
 
     Args:
         asked: choices that fell on it; a token makes several.
@@ -146,24 +153,25 @@ class ExpertLoad:
 
     @property
     def shares(self) -> list[float]:
-        """Of all choices, by expert; even ones are 1 / count. All 0 where nothing was asked."""
+        """The share of all choices of each expert; even ones are 1 / count. All 0 where nothing was asked."""
         total = sum(self.asked)
         return [asked / total if total else 0.0 for asked in self.asked]
 
     @property
     def dropped_shares(self) -> list[float]:
-        """Of what was asked of an expert, by expert."""
+        """The share of each expert's choices that found no place."""
         return [lost / asked if asked else 0.0 for asked, lost in zip(self.asked, self.dropped, strict=True)]
 
     @property
     def dropped_share(self) -> float:
-        """Of all choices."""
+        """The share of all choices that found no place."""
         total = sum(self.asked)
         return sum(self.dropped) / total if total else 0.0
 
     @property
     def evenness(self) -> float:
-        """Entropy of the shares over that of even ones: 1 for an even load, 0 where one expert has all."""
+        """Entropy of the shares over that of even ones: 1 for an even load, 0 where one expert has everything."""
+        # p log p tends to 0 with p, where log itself has no value.
         shares = np.array([share for share in self.shares if share])
         if len(self.asked) == 1:
             return 1.0

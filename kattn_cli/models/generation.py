@@ -1,4 +1,4 @@
-"""What a language model says next, token by token, with its mechanisms' state where they keep one."""
+"""Text generation by a language model, token by token, with the state of its mechanisms where they keep one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Reading:
 
     @torch.inference_mode()
     def read(self, tokens: Sequence[int]) -> Tensor:
-        """The logits of what follows ``tokens``, one or more, ``(vocabulary,)`` in float64 on the CPU."""
+        """Return the logits of what follows ``tokens``, one or more, ``(vocabulary,)`` in float64 on the CPU."""
         fresh = list(tokens)
         if len(self.seen) + len(fresh) > self.context:
             fresh = (self.seen + fresh)[-reread(self.context) :]
@@ -58,7 +58,7 @@ def generate(
     generator: np.random.Generator,
     with_state: bool | None = None,
 ) -> Iterator[int]:
-    """``count`` tokens that follow ``prompt``, each as soon as it is chosen. What chooses them is :func:`choose`.
+    """Yield ``count`` tokens that follow ``prompt``, each as soon as :func:`choose` has chosen it.
 
     Args:
         model: in ``eval`` mode.
@@ -90,7 +90,7 @@ def _following(
 
 
 def choose(logits: Tensor, temperature: float, top_k: int | None, generator: np.random.Generator) -> int:
-    """One token by its logit, ``(vocabulary,)``: drawn from ``softmax(logits / temperature)``.
+    """Return a token drawn from ``softmax(logits / temperature)``; ``logits`` ``(vocabulary,)``.
 
     Args:
         temperature: 0 takes the likeliest and draws nothing.
@@ -98,18 +98,21 @@ def choose(logits: Tensor, temperature: float, top_k: int | None, generator: np.
     """
     if temperature == 0:
         return int(logits.argmax())
+    # Sorted by token, so that the cumulative sum has one order with top_k and without.
     kept = logits.topk(min(top_k or len(logits), len(logits))).indices.sort().values
     among = logits[kept]
+    # The greatest is taken off, so that exp cannot overflow at low temperatures.
     cumulative = ((among - among.max()) / temperature).exp().cumsum(0)
     place = int(torch.searchsorted(cumulative, generator.random() * cumulative[-1], right=True))
+    # Rounding may put the draw at the very end.
     return int(kept[min(place, len(kept) - 1)])
 
 
 def decodes(model: LanguageModel) -> bool:
-    """Whether every mechanism keeps a state from which it reads on."""
+    """Return whether every mechanism keeps a state from which it reads on."""
     return all(hasattr(mechanism, "decode") for mechanism in model.mechanisms())
 
 
 def reread(context: int) -> int:
-    """How many of the last tokens are read again where a text passes the context."""
+    """Return how many of the last tokens are read again where a text passes the context."""
     return max(context // 2, 1)

@@ -1,4 +1,4 @@
-"""Begin a model from the weights of a run, or of a file: fine-tuning.
+"""Initialisation of a model from the weights of a run or of a file, for fine-tuning.
 
 What has other sizes is resized where that means something: the position code of another grid or of a longer text,
 patches of another size, images of other channels. A head of other classes, and what is bound to the number of tokens,
@@ -32,7 +32,7 @@ _CONVOLUTIONS = ("patch_embed.proj.weight", "patch_embed.0.0.weight")
 
 
 def initialise_from(model: AttentionModel, source: str) -> Transfer:
-    """Begin ``model`` from ``source``.
+    """Load into ``model`` what fits of ``source``, and return what became of each tensor.
 
     Args:
         source: a run's folder, whose best checkpoint is taken, or else its last; or a file of weights, with names as
@@ -55,7 +55,7 @@ def initialise_from(model: AttentionModel, source: str) -> Transfer:
 
 
 def source_fault(source: str) -> str:
-    """What is wrong with ``source`` before anything of it is read, or an empty string."""
+    """Return what is wrong with ``source`` before anything of it is read, or an empty string."""
     path = Path(source)
     if path.is_dir():
         if _file(source) != path:
@@ -71,13 +71,13 @@ def source_fault(source: str) -> str:
 
 
 def _file(source: str) -> Path:
-    """The file of weights that is meant; ``source`` itself where there is none in it."""
+    """Return the file of weights that is meant; ``source`` itself where there is none in it."""
     path = Path(source)
     return next((path / name for name in CHECKPOINTS if (path / name).is_file()), path)
 
 
 def _require_same_architecture(file: Path, ours: Tensors, theirs: Tensors, matches: dict[str, Match]) -> None:
-    """At least half the tensors of the blocks that both have by name must fit.
+    """Refuse weights of which fewer than half the blocks' tensors that both have by name fit.
 
     Tensors of another width may fit by chance: a temperature for each head, a bias as wide as a narrower MLP.
 
@@ -96,8 +96,10 @@ def _require_same_architecture(file: Path, ours: Tensors, theirs: Tensors, match
 
 
 def _require_same_vocabulary(file: Path, ours: Tensors, theirs: Tensors) -> None:
-    """Raises:
-    CheckpointError: if tokens are embedded here and there, and not as many.
+    """Refuse weights of a vocabulary of another size.
+
+    Raises:
+        CheckpointError: if both embed tokens, and their numbers differ.
     """
     if _TOKENS in ours and _TOKENS in theirs and len(ours[_TOKENS]) != len(theirs[_TOKENS]):
         raise CheckpointError(
@@ -107,7 +109,7 @@ def _require_same_vocabulary(file: Path, ours: Tensors, theirs: Tensors) -> None
 
 
 def _fitted(backbone: nn.Module, ours: Tensors, theirs: Tensors) -> Tensors:
-    """The weights with position code and first convolution in our sizes, where they can be."""
+    """Return the weights with position code and first convolution in our sizes, where they can be resized."""
     fitted = dict(theirs)
     if isinstance(backbone, VisionTransformer) and _POSITIONS in ours and _POSITIONS in theirs:
         fitted[_POSITIONS] = _fit_positions(ours[_POSITIONS], list(backbone.patch_embed.grid_size), theirs)
@@ -120,12 +122,12 @@ def _fitted(backbone: nn.Module, ours: Tensors, theirs: Tensors) -> Tensors:
 
 
 def _fit_places(ours: Tensor, theirs: Tensor) -> Tensor:
-    """Of a text: the first places are theirs, and those beyond their length as built."""
+    """Return a text's position code: their first places, and ours as built beyond their length."""
     return torch.cat((theirs[: len(ours)], ours[len(theirs) :].to(theirs)))
 
 
 def _fit_positions(ours: Tensor, grid: list[int], theirs: Tensors) -> Tensor:
-    """Their position code on our grid; of the tokens before the patches theirs first, then ours as built."""
+    """Return their position code on our grid; before the patches their tokens first, then ours as built."""
     code = theirs[_POSITIONS]
     before = _tokens_before_patches(theirs)
     if before is None or code.shape[-1] != ours.shape[-1]:
@@ -137,7 +139,7 @@ def _fit_positions(ours: Tensor, grid: list[int], theirs: Tensors) -> Tensor:
 
 
 def _tokens_before_patches(state: Tensors) -> int | None:
-    """How many of the positions are not of patches, which are a square; None if they are none."""
+    """Return how many positions are not of patches, which form a square; None if they do not."""
     positions = state[_POSITIONS].shape[1]
     special = sum(state[key].shape[1] for key in ("cls_token", "dist_token", "reg_token") if key in state)
     for before in (special, 0):
@@ -147,13 +149,15 @@ def _tokens_before_patches(state: Tensors) -> int | None:
 
 
 def _fit_convolution(ours: Tensor, theirs: Tensor) -> Tensor:
-    """``(width, channels, height, width)`` with our channels, as timm has it, and our size of patches."""
+    """Return ``(width, channels, height, width)`` with our channels, as timm has it, and our size of patches."""
     if theirs.ndim != ours.ndim:
         return theirs
     channels, wanted = theirs.shape[1], ours.shape[1]
     if wanted == 1:
+        # A grey image is the same value in each of their channels, so the sum gives the same output.
         theirs = exact(theirs).sum(1, keepdim=True)
     elif wanted != channels:
+        # Repeated and scaled down, so that outputs keep their size.
         copies = math.ceil(wanted / channels)
         theirs = exact(theirs).repeat(1, copies, 1, 1)[:, :wanted] * (channels / wanted)
     return resample_patch_embed(theirs, list(ours.shape[-2:]))

@@ -1,4 +1,4 @@
-"""What the mechanisms of a model are built for."""
+"""Layers: the sizes that the mechanisms of a model are built for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TOKENS_A_STEP = 3
 
 @dataclass(frozen=True)
 class Layers:
-    """What the mechanisms of a model are built for: ``depth`` of them, for ``(B, seq_len, dim)`` in ``heads`` heads."""
+    """Sizes that mechanisms are built for: ``depth`` of them, for ``(B, seq_len, dim)`` in ``heads`` heads."""
 
     depth: int
     dim: int
@@ -27,7 +27,7 @@ class Layers:
     causal: bool = False
 
     def build(self, mechanism: Mechanism) -> nn.Module:
-        """The mechanism for one layer.
+        """Return the mechanism of one layer.
 
         Raises:
             RecipeError: if its constructor refuses, in its own words.
@@ -37,12 +37,13 @@ class Layers:
 
 
 def attention_layers(model: ImageModel | Segmenter, image_size: int) -> Layers:
-    """The layers of ``model`` for images of ``image_size × image_size`` pixels.
+    """Return the layers of ``model`` for images of ``image_size × image_size`` pixels.
 
     Raises:
         ValueError: if the name is of a model in timm that is not a vision transformer.
     """
     if isinstance(model, TimmModel):
+        # Only its sizes are wanted, so no weights are made.
         with torch.device("meta"):
             vit = build_timm(model.name, img_size=image_size)
         return Layers(len(vit.blocks), int(vit.embed_dim), heads_of(vit), sequence_length(vit))
@@ -55,10 +56,10 @@ def attention_layers(model: ImageModel | Segmenter, image_size: int) -> Layers:
 
 
 def sequence_layers(model: Encoder | Decoder, seq_len: int) -> Layers:
-    """The layers of ``model`` for sequences of up to ``seq_len``; those of a decoder are causal."""
+    """Return the layers of ``model`` for sequences of up to ``seq_len``; those of a decoder are causal."""
     return Layers(model.depth, model.dim, model.heads, seq_len, causal=isinstance(model, Decoder))
 
 
 def trajectory_layers(model: DecisionTransformer, context: int) -> Layers:
-    """The layers of ``model`` for windows of ``context`` steps, each of which is three tokens."""
+    """Return the layers of ``model`` for windows of ``context`` steps, each of which is three tokens."""
     return Layers(model.depth, model.dim, model.heads, TOKENS_A_STEP * context, causal=True)

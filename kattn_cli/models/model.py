@@ -1,4 +1,4 @@
-"""What every model is to training and analysis: a backbone of blocks, whose mechanisms can be looked at."""
+"""The base class of all models: a backbone of blocks, whose mechanisms can be inspected."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ class AttentionModel(nn.Module):
         return next(self.parameters()).device
 
     def mechanisms(self) -> list[nn.Module]:
-        """The attention module of each layer."""
+        """Return the attention module of each layer."""
         return [block.get_submodule("attn") for block in self.backbone.blocks]
 
     def experts(self) -> list[SparseExperts]:
-        """The mixture of each layer; none of a model without."""
+        """Return the mixture of each layer; none of a model without."""
         return [module for module in self.modules() if isinstance(module, SparseExperts)]
 
     def set_grad_checkpointing(self, enabled: bool) -> None:
-        """Trade time for memory: keep only what enters each block, and compute the rest again for the backward pass.
+        """Trade time for memory: keep only each block's inputs, and compute the rest again in backward.
 
         Loss, gradients and auxiliary losses stay the same; dropout and stochastic depth draw the same numbers twice.
         """
         self.backbone.set_grad_checkpointing(enabled)
 
     def attention_inputs(self, inputs: Any) -> list[Tensor]:
-        """What the attention of each layer receives for a batch of ``inputs``, ``(B, N, C)`` each."""
+        """Return what the attention of each layer receives for a batch of ``inputs``, ``(B, N, C)`` each."""
         return self.inputs_of(self.mechanisms(), inputs)
 
     def inputs_of(self, modules: Sequence[nn.Module], inputs: Any) -> list[Tensor]:
-        """What each of ``modules`` receives for a batch of ``inputs``."""
+        """Return what each of ``modules`` receives for a batch of ``inputs``."""
         seen: list[Tensor] = []
         hooks = [module.register_forward_pre_hook(lambda _, args: seen.append(args[0])) for module in modules]
         try:
@@ -53,7 +53,7 @@ class AttentionModel(nn.Module):
 
 
 def auxiliary_loss(model: AttentionModel) -> Tensor:
-    """What mechanisms and experts add to the loss, joined over layers as each kind asks; 0 where none does."""
+    """Return what mechanisms and experts add to the loss, joined over layers as each kind asks; 0 where none does."""
     total = torch.zeros((), device=model.device)
     for reduction, terms in _auxiliary_terms(model):
         joined = torch.stack(terms)
@@ -65,6 +65,7 @@ def _auxiliary_terms(model: AttentionModel) -> Iterator[tuple[str, list[Tensor]]
     own = [module for module in model.mechanisms() if hasattr(module, "auxiliary_loss")]
     with_term: list[Any] = [*own, *model.experts()]
     reductions = [getattr(module, "layer_reduction", "sum") for module in with_term]
+    # Sorted, so that terms are always added in the same order.
     for reduction in sorted(set(reductions)):
         chosen = zip(with_term, reductions, strict=True)
         yield reduction, [module.auxiliary_loss() for module, its in chosen if its == reduction]

@@ -1,4 +1,4 @@
-"""Pretrained weights of timm's vision transformers, as far as the attention at hand has a place for them.
+"""Pretrained weights of timm's vision transformers, taken over as far as the mechanisms have a place for them.
 
 timm loads them into its own model with softmax attention, where it resizes the position code and sums the first
 convolution over channels as needed; from there they go where :mod:`~kattn_cli.models.transfer` says.
@@ -19,7 +19,7 @@ TIMM = "timm"
 
 
 def load_pretrained(model: Classifier, name: str, weights: str) -> Transfer:
-    """Begin ``model``, whose backbone is timm's ``name`` with any mechanisms, from ``weights``.
+    """Load ``weights`` into ``model``, whose backbone is timm's ``name``, and return what became of each tensor.
 
     Args:
         weights: ``timm`` for timm's own, which it fetches, or a file in timm's naming.
@@ -42,7 +42,7 @@ def _fetch(name: str) -> Tensors:
 
 
 def _fitted(backbone: Any, name: str, weights: str, state: Tensors) -> Tensors:
-    """The weights as timm's own model of ``backbone``'s sizes holds them, with a head of the weights' own classes."""
+    """Return the weights as timm's own model of ``backbone``'s sizes holds them, with the weights' own classes."""
     stem, head = state.get("patch_embed.proj.weight"), state.get("head.weight")
     channels = stem.shape[1] if stem is not None and stem.ndim == 4 else 3
     classes = 0 if head is None else len(head)
@@ -61,7 +61,7 @@ def _fitted(backbone: Any, name: str, weights: str, state: Tensors) -> Tensors:
 
 
 def _one_line(error: Exception) -> str:
-    """What an error says first; of PyTorch's list of faults, without its heading."""
+    """Return the first of an error's text; of PyTorch's list of faults, without its heading."""
     lines = str(error).splitlines()
-    told = lines[1:] if len(lines) > 1 and lines[0].endswith(":") else lines
-    return textwrap.shorten(" ".join(told) or type(error).__name__, 200, placeholder=" …")
+    faults = lines[1:] if len(lines) > 1 and lines[0].endswith(":") else lines
+    return textwrap.shorten(" ".join(faults) or type(error).__name__, 200, placeholder=" …")

@@ -1,4 +1,4 @@
-"""Gradient checkpointing of a block, in which what keeps statistics of its inputs sees them once."""
+"""Gradient checkpointing of a block whose modules may keep statistics of their inputs, which count once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 
 def checkpointed(block: nn.Module, *inputs: Tensor | None) -> Tensor:
-    """``block(*inputs)``, of which only the inputs are kept; the rest is computed again for the backward pass.
+    """Return ``block(*inputs)``, keeping only the inputs; the rest is computed again for the backward pass.
 
     Batch norm, and modules that are ``counting`` (experts, their load), note nothing the second time.
     """
@@ -23,7 +23,7 @@ def checkpointed(block: nn.Module, *inputs: Tensor | None) -> Tensor:
 
 @torch.compiler.disable
 def _noted_once(block: nn.Module, keepers: Sequence[Any], *inputs: Tensor | None) -> Tensor:
-    """Never compiled: torch.compile refuses such contexts."""
+    """Return the block's output, its statistics taken once; not compiled, since torch.compile refuses such contexts."""
     return checkpoint(block, *inputs, use_reentrant=False, context_fn=lambda: (nullcontext(), _unnoted(keepers)))
 
 
@@ -37,7 +37,8 @@ def _unnoted(keepers: Sequence[Any]) -> Iterator[None]:
 
 @contextmanager
 def _unnoted_by_norm(norm: Any) -> Iterator[None]:
-    """Without running statistics it would keep other tensors than the first time, so they are moved by nothing."""
+    """Keep a batch norm's statistics as they are inside."""
+    # A momentum of 0: without running statistics the norm would save other tensors than the first time.
     momentum, seen = norm.momentum, norm.num_batches_tracked
     before = None if seen is None else seen.clone()
     norm.momentum = 0.0

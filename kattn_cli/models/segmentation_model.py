@@ -54,6 +54,7 @@ class MaskTransformer(nn.Module):
         for block in self.blocks:
             x = block(x)
         x = self.norm(x)
+        # Of length 1, so that their products are cosines, which the last norm scales by class.
         patch = F.normalize(self.project_patches(x[:, :count]), dim=-1)
         classes = F.normalize(self.project_classes(x[:, count:]), dim=-1)
         return self.mask_norm(patch @ classes.mT)
@@ -91,13 +92,13 @@ class SegmentationModel(AttentionModel):
         return F.interpolate(self.masks(images), size=images.shape[-2:], mode="bilinear", align_corners=False)
 
     def masks(self, images: Tensor) -> Tensor:
-        """Logits of the patches, ``(B, classes, H / patch_size, W / patch_size)``."""
+        """Return the logits of the patches, ``(B, classes, H / patch_size, W / patch_size)``."""
         tokens = self.backbone.forward_features((images - self.mean) / self.std)
         scores = self.decoder(tokens[:, self.backbone.num_prefix_tokens :])
         return scores.mT.unflatten(2, self.backbone.patch_embed.grid_size)
 
     def set_grad_checkpointing(self, enabled: bool) -> None:
-        """See :class:`~kattn_cli.models.model.AttentionModel`; of the backbone, which is nearly all."""
+        """Turn checkpointing of the backbone, which is nearly all, on or off."""
         set_reentrant_ckpt(False)  # timm's other way loses the gradients of auxiliary losses
         self.backbone.set_grad_checkpointing(enabled)
 
@@ -112,7 +113,7 @@ def build_segmenter(
     mean: Sequence[float],
     std: Sequence[float],
 ) -> SegmentationModel:
-    """The model with the mechanisms that ``attention`` names in its backbone, layer by layer.
+    """Return the model with the mechanisms that ``attention`` names in its backbone, layer by layer.
 
     The backbone has timm's names, so that it can begin from a classifier's run or a file of timm's.
     """

@@ -1,4 +1,4 @@
-"""Models of sequences, of any mechanism: an encoder that classifies padded ones, a decoder that predicts the next."""
+"""Sequence models with any mechanism: an encoder that classifies padded sequences, and a causal decoder."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Stack(nn.Module):
         self.grad_checkpointing = False
 
     def set_grad_checkpointing(self, enable: bool = True) -> None:
-        """Keep only what enters each block, and compute the rest again for the backward pass; as timm's models."""
+        """Turn checkpointing on or off: only each block's inputs are kept; named as in timm's models."""
         self.grad_checkpointing = enable
 
     def run(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Embedded tokens ``(B, N, dim)`` through blocks and norm."""
+        """Return embedded tokens ``(B, N, dim)`` after blocks and norm."""
         x = self.dropout(x)
         for block in self.blocks:
             x = checkpointed(block, x, mask) if self.grad_checkpointing else block(x, mask)
@@ -102,7 +102,10 @@ class SequenceEncoder(Stack):
         )
 
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``mask``: ``(B, N)``, True where there is a token, or None for no padding; what stands there is not seen."""
+        """Return logits ``(B, classes)``.
+
+        ``mask``: ``(B, N)``, True where there is a token, or None for no padding; what stands there is not seen.
+        """
         if not self.pairs:
             return self.head(self.mean(inputs, mask))
         means = self.mean(inputs.flatten(0, 1), None if mask is None else mask.flatten(0, 1))
@@ -110,7 +113,7 @@ class SequenceEncoder(Stack):
         return self.head(torch.cat((one, two, one * two, one - two), -1))
 
     def mean(self, inputs: Tensor, mask: Tensor | None) -> Tensor:
-        """Of what comes out of the blocks for each token, ``(B, dim)``."""
+        """Return the mean over the tokens of what comes out of the blocks, ``(B, dim)``."""
         if mask is not None and inputs.is_floating_point():
             inputs = inputs.masked_fill(~mask[..., None], 0)  # often not a number there, which a product would spread
         x = self.embed(inputs)
@@ -118,6 +121,7 @@ class SequenceEncoder(Stack):
         x = self.run(x + self.position[: x.shape[1]], mask)
         if mask is None:
             return x.mean(1)
+        # At least 1: a sequence without tokens has the mean 0, not NaN.
         tokens = mask.sum(1, keepdim=True).clamp(min=1)
         return x.masked_fill(~mask[..., None], 0).sum(1) / tokens
 
@@ -144,7 +148,7 @@ class _Decoder(Stack):
             nn.init.normal_(weight, std=0.02)
 
     def embedded(self, tokens: Tensor, before: int = 0) -> Tensor:
-        """``(B, n)`` tokens behind ``before`` others, ``(B, n, dim)``.
+        """Return the embeddings of ``(B, n)`` tokens that follow ``before`` others, ``(B, n, dim)``.
 
         Raises:
             ValueError: past ``seq_len`` tokens.
@@ -166,7 +170,7 @@ class CausalDecoder(_Decoder):
         return self._head(self.run(self.embedded(tokens)))
 
     def decode(self, tokens: Tensor, state: DecoderState | None = None) -> tuple[Tensor, DecoderState]:
-        """Logits for the next ``(B, n)`` tokens, and the state to give back with those that follow.
+        """Return the logits of the next ``(B, n)`` tokens, and the state to give back with those that follow.
 
         Raises:
             AttributeError: if a mechanism cannot decode.
@@ -185,7 +189,7 @@ class CausalDecoder(_Decoder):
 
 
 class DecodingClassifier(_Decoder):
-    """``(B, N)`` tokens to ``(B, classes)`` logits, from what the decoder says at the last token of each.
+    """``(B, N)`` tokens to ``(B, classes)`` logits, read off the decoder's output at each text's last token.
 
     Its tensors are named as :class:`CausalDecoder`'s, so that a language model's weights begin it; see there.
     """
@@ -195,7 +199,10 @@ class DecodingClassifier(_Decoder):
         self.head = nn.Linear(dim, classes)
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``mask``: ``(B, N)``, True where there is a token, or None for no padding, which stands at the end."""
+        """Return logits ``(B, classes)``.
+
+        ``mask``: ``(B, N)``, True where there is a token, or None for no padding, which stands at the end.
+        """
         x = self.run(self.embedded(tokens), mask)
         if mask is None:
             return self.head(x[:, -1])
@@ -204,7 +211,7 @@ class DecodingClassifier(_Decoder):
 
 
 def sinusoids(n: int, dim: int) -> Tensor:
-    """``(n, dim)``: sin and cos of position / 10000^(2i/dim) in turn (Vaswani et al. 2017, §3.5)."""
+    """Return ``(n, dim)``: sin and cos of position / 10000^(2i/dim) in turn (Vaswani et al. 2017, §3.5)."""
     angles = torch.arange(n)[:, None] / 10_000 ** (torch.arange(0, dim, 2) / dim)
     return torch.stack((angles.sin(), angles.cos()), -1).flatten(1)[:, :dim]
 
@@ -260,5 +267,5 @@ class LanguageModel(AttentionModel):
         return self.backbone(tokens)
 
     def decode(self, tokens: Tensor, state: DecoderState | None = None) -> tuple[Tensor, DecoderState]:
-        """See :meth:`~kattn_cli.models.sequence_model.CausalDecoder.decode`."""
+        """Return logits and state; see :meth:`~kattn_cli.models.sequence_model.CausalDecoder.decode`."""
         return self.backbone.decode(tokens, state)

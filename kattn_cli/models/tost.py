@@ -84,7 +84,7 @@ class TokenStatisticsTransformer(nn.Module):
         return self.head(self.norm(x)[:, 0])
 
     def set_grad_checkpointing(self, enable: bool = True) -> None:
-        """Keep only what enters each block, and compute the rest again for the backward pass; as timm's models."""
+        """Turn checkpointing on or off: only each block's inputs are kept."""
         self.grad_checkpointing = enable
 
     def _run(self, block: nn.Module, x: Tensor) -> Tensor:
@@ -92,7 +92,7 @@ class TokenStatisticsTransformer(nn.Module):
 
 
 def conv_stem(channels: int, dim: int, patch_size: int) -> nn.Sequential:
-    """``(B, channels, h, w)`` to ``(B, dim, h / patch_size, w / patch_size)`` by 3 × 3 convolutions of stride 2.
+    """Return ``(B, channels, h, w)`` to ``(B, dim, h / patch_size, w / patch_size)``: 3 × 3 convolutions of stride 2.
 
     Each doubles the width, up to ``dim``, and has batch norm; GELU between them.
     """

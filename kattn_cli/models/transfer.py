@@ -1,4 +1,4 @@
-"""Tensors of one model taken over by another, as far as it has a place for them, and what became of each.
+"""Transfer of tensors from one model to another that has a place for them, and a report on each.
 
 A tensor goes to the tensor of the same name and shape. Where two mechanisms join their projections of queries, keys
 and values otherwise (``attn.qkv`` here, ``attn.q`` and ``attn.kv`` there), each letter goes to its letter. What
@@ -24,7 +24,7 @@ Tensors = dict[str, Tensor]
 
 
 def read_tensors(file: str | Path) -> Tensors:
-    """The tensors in ``file`` by name, on the CPU: of a training's state its model's, averaged ones if there are any.
+    """Return the tensors in ``file`` by name, on the CPU: of a training's state its model's, averaged ones if any.
 
     Raises:
         CheckpointError: if there is no such file, or it cannot be read, or holds no tensors.
@@ -60,7 +60,7 @@ class Match:
 
 
 def match(ours: Mapping[str, Tensor], source: Tensors) -> dict[str, Match]:
-    """What ``source`` has for each tensor of ``ours``."""
+    """Return what ``source`` has for each tensor of ``ours``."""
     matches = {}
     for key, tensor in ours.items():
         found = Match(source[key], (key,)) if key in source else _letters(key, source)
@@ -74,7 +74,7 @@ def match(ours: Mapping[str, Tensor], source: Tensors) -> dict[str, Match]:
 def take_over(
     model: nn.Module, matches: Mapping[str, Match], where: str, source: Tensors, originals: Tensors
 ) -> Transfer:
-    """Copy into ``model`` what was matched.
+    """Copy into ``model`` what was matched, and return what became of each tensor.
 
     Args:
         where: what to call the source.
@@ -95,12 +95,12 @@ def take_over(
 
 
 def show(tensor: Tensor) -> str:
-    """The shape of a tensor: ``192 × 3 × 16 × 16``."""
+    """Return the shape of a tensor as text: ``192 × 3 × 16 × 16``."""
     return " × ".join(str(size) for size in tensor.shape)
 
 
 def _letters(key: str, source: Tensors) -> Match:
-    """Queries, keys or values out of projections that join them otherwise."""
+    """Return queries, keys or values out of projections that join them otherwise."""
     wanted = _PROJECTION.fullmatch(key)
     if wanted is None:
         return Match()
@@ -154,7 +154,7 @@ class Transfer:
 
 
 def _families(notes: Mapping[str, str]) -> str:
-    """Modules instead of their weights and biases, one for several layers (``blocks.0–5.attn.u``), with their notes."""
+    """Return module names with notes, layers of one kind as one (``blocks.0–5.attn.u``), without weights and biases."""
     modules: dict[str, str] = {}
     for name, note in notes.items():
         modules.setdefault(name.removesuffix(".weight").removesuffix(".bias"), note)
@@ -172,7 +172,7 @@ def _layers(names: Iterable[str]) -> list[int]:
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """``0–3, 5`` for 0, 1, 2, 3, 5."""
+    """Return numbers as text: ``0–3, 5`` for 0, 1, 2, 3, 5."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""timm's vision transformer, with any mechanism in the place of each block's attention."""
+"""timm's vision transformer with any mechanism for each block's attention."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def build_vit(
     drop_path: float,
     feed_forward: FeedForward,
 ) -> VisionTransformer:
-    """A vision transformer of one's own size.
+    """Return a vision transformer of the given sizes.
 
     ``position: sincos`` starts the learned position code at the two-dimensional sine-cosine code instead of
     at small noise, which a data set of a thousand images cannot make up for. ``feed_forward: ista`` is CRATE's
@@ -61,7 +61,7 @@ def build_vit(
 
 
 def build_timm(name: str, **sizes: Any) -> VisionTransformer:
-    """timm's model ``name``, without weights; ``sizes`` are timm's own arguments.
+    """Return timm's model ``name``, without weights; ``sizes`` are timm's own arguments.
 
     Raises:
         ValueError: if the model is not a vision transformer whose blocks have an ``attn``.
@@ -73,17 +73,17 @@ def build_timm(name: str, **sizes: Any) -> VisionTransformer:
 
 
 def timm_names() -> list[str]:
-    """The names of timm's models that :func:`build_timm` can build."""
+    """Return the names of timm's models that :func:`build_timm` can build."""
     return sorted(timm.list_models(module="vision_transformer") + timm.list_models(module="deit"))
 
 
 def sequence_length(vit: VisionTransformer) -> int:
-    """Tokens that each block sees: patches, class token and registers."""
+    """Return the tokens that each block sees: patches, class token and registers."""
     return int(vit.patch_embed.num_patches + vit.num_prefix_tokens)
 
 
 def heads_of(vit: VisionTransformer) -> int:
-    """Heads of the attention that the backbone came with."""
+    """Return the number of heads of the attention that the backbone came with."""
     attention: Any = vit.blocks[0].get_submodule("attn")
     return int(attention.num_heads)
 
