@@ -1,4 +1,4 @@
-"""What a data set must say of itself: one class, one file; its options are its constructor's keyword arguments.
+"""The interface of data sets: one class, one file; the options are its constructor's keyword arguments.
 
 Of images, of sequences that are classified (series, tokens), or of running text.
 """
@@ -19,7 +19,7 @@ from kattn_cli.recipe.data import DataSection, ImageSection, SequenceSection
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a data set before its images are read; ``image_size`` is None where images vary in size.
+    """The facts known of a data set before its images are read; ``image_size`` is None where it varies.
 
     ``own_validation``: whether it comes with a validation split, so that nothing is held out of its training images.
     """
@@ -32,7 +32,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class SequenceFacts:
-    """What is known of a data set of sequences before training.
+    """The facts known of a data set of sequences before training.
 
     ``seq_len``: of the longest. A series has ``channels``, a sequence of tokens ``vocabulary`` of them, and the other
     is 0. With ``pairs`` a sample is two sequences, classified together. ``own_validation``: see :class:`Facts`.
@@ -86,13 +86,13 @@ class DataSet(ABC):
 
     @abstractmethod
     def missing(self) -> str:
-        """Empty if all is there; else one line: which path was looked at, and how to get the data.
+        """Return an empty string if all is there; else one line: which path was looked at, how to get the data.
 
         A line that begins with an option's key, ``data.train: …``, is a fault of that option, any other of ``root``.
         """
 
     def places(self) -> list[Path]:
-        """The folder where it is; else those that are looked into, first the one that :meth:`fetch` fills.
+        """Return the folder of the data; else those that are looked into, first the one that :meth:`fetch` fills.
 
         None for what comes inside a package.
         """
@@ -100,7 +100,7 @@ class DataSet(ABC):
 
     @abstractmethod
     def files(self) -> list[FileCheck]:
-        """Each file with its check, for ``kattn data check``."""
+        """Return each file with its check, for ``kattn data check``."""
 
     @abstractmethod
     def fetch(self) -> None:
@@ -122,7 +122,7 @@ class ImageDataSet(DataSet):
 
     @abstractmethod
     def facts(self) -> Facts:
-        """Classes, channels and size.
+        """Return classes, channels and size.
 
         Raises:
             DataError: if that needs files which are not there, with the path that was looked at.
@@ -130,7 +130,7 @@ class ImageDataSet(DataSet):
 
     @abstractmethod
     def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
-        """``train`` and ``test``, and ``validation`` where the data set has a split of its own.
+        """Load ``train`` and ``test``, and ``validation`` where the data set has a split of its own.
 
         Raises:
             DataError: if a file is missing or damaged, or more than ``data.max_corrupt`` images cannot be read.
@@ -150,7 +150,7 @@ class SequenceDataSet(DataSet):
 
     @abstractmethod
     def facts(self) -> SequenceFacts:
-        """Classes, length, channels or vocabulary.
+        """Return classes, length, channels or vocabulary.
 
         Raises:
             DataError: if that needs files which are not there, with the path that was looked at.
@@ -158,19 +158,19 @@ class SequenceDataSet(DataSet):
 
     @abstractmethod
     def load(self) -> dict[SplitName, SequenceSplit]:
-        """``train`` and ``test``, and ``validation`` where the data set has a split of its own.
+        """Load ``train`` and ``test``, and ``validation`` where the data set has a split of its own.
 
         Raises:
             DataError: if a file is missing, damaged or empty.
         """
 
     def vocabulary(self) -> Vocabulary | None:
-        """What the tokens stand for, where they are of a text."""
+        """Return the vocabulary of the tokens, where they are of a text."""
         return None
 
 
 class Corpus(DataSet):
-    """Running text, of which a language model learns to tell the next token; ``context``: how many it sees at most."""
+    """Running text, from which a language model learns to predict the next token of ``context`` at most."""
 
     reads = "text"
     section = SequenceSection
@@ -178,7 +178,7 @@ class Corpus(DataSet):
 
     @abstractmethod
     def load(self) -> TextSplits:
-        """Tokens of ``train``, ``validation`` and ``test``, and the vocabulary that they are of.
+        """Load the tokens of ``train``, ``validation`` and ``test``, and the vocabulary that they are of.
 
         Raises:
             DataError: if a file is missing, cannot be read, or holds fewer tokens than a window.

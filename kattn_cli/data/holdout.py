@@ -1,4 +1,4 @@
-"""Which training images are held out for validation: a rule, not a draw, so that it is the same for ever.
+"""Validation images held out of the training images by a rule, not a draw, so that they are always the same.
 
 Of the ``m`` images of a class, in the data set's order, ``k = round(m · share)`` are held out (at least one and at
 most ``m - 1``), evenly spread: the ``i``-th of them is the one in the middle of the ``i``-th of ``k`` equal parts.
@@ -21,11 +21,12 @@ DEFAULT_SHARE = 0.1
 
 
 def hold_out(labels: Tensor, share: float) -> tuple[Tensor, Tensor]:
-    """The indices to train on and those held out, each in ascending order; ``labels`` ``(n,)`` int64.
+    """Return the indices to train on and those held out, each in ascending order; ``labels`` ``(n,)`` int64.
 
     A class of one image keeps it for training.
     """
     held_out = torch.zeros(len(labels), dtype=torch.bool)
+    # Stable, so that the images of a class stay in the data set's order, which the rule counts in.
     by_class = labels.argsort(stable=True)
     for members in by_class.split(labels.bincount().tolist()):
         count = len(members)

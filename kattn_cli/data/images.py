@@ -1,4 +1,4 @@
-"""What every image data set is to the rest of kattn: splits of pixels in [0, 1], and their mean and deviation."""
+"""Loaded image data: splits of pixels in [0, 1], and the mean and deviation of each channel."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class Split(Protocol):
     def __len__(self) -> int: ...
 
     def subset(self, indices: Tensor) -> Split:
-        """The images at ``indices`` ``(m,)``, in that order."""
+        """Return the images at ``indices`` ``(m,)``, in that order."""
 
     def first(self, count: int | None) -> Split:
-        """The first ``count`` images, or all."""
+        """Return the first ``count`` images, or all."""
 
     def to(self, device: torch.device) -> Split:
-        """The same, giving its batches on another device."""
+        """Return the same split, giving its batches on another device."""
 
     def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """In order, ``size`` at a time: ``(B, channels, height, width)`` float32 in [0, 1], and labels ``(B,)``."""
+        """Yield ``size`` at a time, in order: ``(B, channels, height, width)`` float32 in [0, 1], labels ``(B,)``."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class MemorySplit:
         return len(self.labels)
 
     def take(self, indices: Tensor | slice) -> tuple[Tensor, Tensor]:
-        """The images at ``indices``, float32 in [0, 1], and their labels."""
+        """Return the images at ``indices``, float32 in [0, 1], and their labels."""
         return as_pixels(self.images[indices]), self.labels[indices]
 
     def subset(self, indices: Tensor) -> MemorySplit:
@@ -70,7 +70,7 @@ class MemorySplit:
             yield self.take(slice(start, start + size))
 
     def resized(self, size: int) -> MemorySplit:
-        """Images of ``size × size`` (bilinear, antialiased); uint8 stays uint8."""
+        """Resize images to ``size × size`` (bilinear, antialiased); uint8 stays uint8."""
         out = self.images.new_empty(*self.images.shape[:2], size, size)
         for start in range(0, len(self), _RESIZED_AT_ONCE):
             chosen = slice(start, start + _RESIZED_AT_ONCE)
@@ -81,7 +81,7 @@ class MemorySplit:
 
 
 def as_pixels(images: Tensor) -> Tensor:
-    """Float32 in [0, 1] from uint8 in 0 … 255; float32 passes."""
+    """Return float32 in [0, 1] from uint8 in 0 … 255; float32 passes."""
     return images if images.is_floating_point() else images.float().div_(255)
 
 
@@ -106,11 +106,11 @@ class ImageData:
     unreadable: Callable[[], list[str]] = list
 
     def sample(self, count: int, device: torch.device | str) -> Tensor:
-        """``count`` images of noise."""
+        """Return ``count`` images of noise."""
         return torch.rand(count, self.channels, self.image_size, self.image_size, device=device)
 
     def targets(self, count: int, device: torch.device | str) -> Tensor:
-        """``count`` random classes."""
+        """Return ``count`` random classes."""
         return torch.randint(self.classes, (count,), device=device)
 
 
@@ -119,15 +119,17 @@ Channels = tuple[float, ...]
 
 
 def channel_statistics(split: Split, channels: int) -> tuple[Channels, Channels]:
-    """Mean and standard deviation of each channel, of pixels in [0, 1].
+    """Return mean and standard deviation of each channel, of pixels in [0, 1].
 
     Of images on disk, which are too many to be read for this, those of ImageNet, as the papers' programs use.
     """
     if not isinstance(split, MemorySplit):
         return _imagenet(IMAGENET_DEFAULT_MEAN, channels), _imagenet(IMAGENET_DEFAULT_STD, channels)
     if split.images.is_floating_point():
+        # In float64: a float32 sum over all pixels of a data set would lose digits.
         pixels = split.images.double()
         return tuple(pixels.mean((0, 2, 3)).tolist()), tuple(pixels.std((0, 2, 3)).tolist())
+    # 256 counts say all of uint8 pixels, and need no float copy of the images.
     counts = _histograms(split.images).double()
     values = torch.arange(256, dtype=torch.float64) / 255
     total = counts.sum(1)
@@ -137,7 +139,7 @@ def channel_statistics(split: Split, channels: int) -> tuple[Channels, Channels]
 
 
 def _histograms(images: Tensor) -> Tensor:
-    """How often each value occurs in each channel of uint8 ``images`` ``(n, C, H, W)``; ``(C, 256)``."""
+    """Return how often each value occurs in each channel of uint8 ``images`` ``(n, C, H, W)``; ``(C, 256)``."""
     counts = torch.zeros(images.shape[1], 256, dtype=torch.int64)
     for chunk in images.split(_CHUNK):
         for channel, pixels in enumerate(chunk.unbind(1)):

@@ -1,4 +1,4 @@
-"""What every kind of loaded data is to training, measuring and printing, whatever the data are."""
+"""The interface of loaded data to training, measuring and printing, whatever the data are."""
 
 from __future__ import annotations
 

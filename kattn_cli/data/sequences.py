@@ -1,4 +1,4 @@
-"""Sequences that are classified: padded to a common length, with the padding marked."""
+"""Sequences to classify: padded to a common length, with the padding marked."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SequenceSplit:
         return len(self.labels)
 
     def take(self, indices: Tensor | slice) -> tuple[Padded, Tensor]:
-        """The sequences at ``indices``, cut to the longest of them, and their labels."""
+        """Return the sequences at ``indices``, cut to the longest of them, and their labels."""
         lengths = self.lengths[indices]
         longest = int(lengths.max()) if lengths.numel() else 0
         axis = lengths.ndim
@@ -48,22 +48,23 @@ class SequenceSplit:
         if not values.is_floating_point():
             values = values.long()
         mask = torch.arange(longest, device=lengths.device) < lengths[..., None]
+        # No mask where nothing is padded, which spares the mechanisms their masked path.
         return Padded(values, None if bool(mask.all()) else mask), self.labels[indices]
 
     def subset(self, indices: Tensor) -> SequenceSplit:
-        """The sequences at ``indices`` ``(m,)``, in that order."""
+        """Return the sequences at ``indices`` ``(m,)``, in that order."""
         return SequenceSplit(self.values[indices], self.lengths[indices], self.labels[indices])
 
     def first(self, count: int | None) -> SequenceSplit:
-        """The first ``count`` sequences, or all."""
+        """Return the first ``count`` sequences, or all."""
         return SequenceSplit(self.values[:count], self.lengths[:count], self.labels[:count])
 
     def to(self, device: torch.device) -> SequenceSplit:
-        """The same on another device."""
+        """Return the same split on another device."""
         return SequenceSplit(self.values.to(device), self.lengths.to(device), self.labels.to(device))
 
     def batches(self, size: int) -> Iterator[tuple[Padded, Tensor]]:
-        """In order, ``size`` at a time."""
+        """Yield batches in order, ``size`` sequences at a time."""
         for start in range(0, len(self), size):
             yield self.take(slice(start, start + size))
 
@@ -92,26 +93,27 @@ class SequenceData:
     unreadable: Callable[[], list[str]] = list
 
     def sample(self, count: int, device: torch.device | str) -> Padded:
-        """``count`` random inputs of the greatest length."""
+        """Return ``count`` random inputs of the greatest length."""
         shape = (count, *((2,) if self.pairs else ()), self.seq_len)
         if self.channels:
             return Padded(torch.randn(*shape, self.channels, device=device))
         return Padded(torch.randint(self.vocabulary_size, shape, device=device))
 
     def targets(self, count: int, device: torch.device | str) -> Tensor:
-        """``count`` random classes."""
+        """Return ``count`` random classes."""
         return torch.randint(self.classes, (count,), device=device)
 
 
 def channel_moments(split: SequenceSplit) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Mean and standard deviation of each channel over all steps of all series, padding apart; of constants 1."""
+    """Return mean and standard deviation of each channel over all steps of all series; of constants 1."""
     mask = torch.arange(split.values.shape[1]) < split.lengths[:, None]
     steps = split.values[mask].double()
+    # Constant channels are divided by 1, not by 0.
     std = steps.std(0) if len(steps) > 1 else torch.ones(steps.shape[1:])
     return tuple(steps.mean(0).tolist()), tuple(torch.where(std > 0, std, 1.0).tolist())
 
 
 def padded(sequences: list[Tensor], labels: Tensor) -> SequenceSplit:
-    """A split of ``sequences``, ``(Nᵢ,)`` or ``(Nᵢ, channels)`` each."""
+    """Return a split of ``sequences``, ``(Nᵢ,)`` or ``(Nᵢ, channels)`` each."""
     lengths = torch.tensor([len(one) for one in sequences], dtype=torch.int64)
     return SequenceSplit(torch.nn.utils.rnn.pad_sequence(sequences, batch_first=True), lengths, labels)

@@ -1,4 +1,4 @@
-"""Running text as tokens on disk, of which a language model sees windows: a corpus larger than memory trains, too."""
+"""Running text as tokens on disk, read in windows, so that a corpus may be larger than memory."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class TokenSplit:
         return len(self.windows)
 
     def take(self, indices: Tensor | slice, shift: int = 0) -> tuple[Tensor, Tensor]:
-        """Inputs and targets of the windows at ``indices``, int64 ``(B, context)`` each.
+        """Return inputs and targets of the windows at ``indices``, int64 ``(B, context)`` each.
 
         ``shift`` moves every window by so many tokens; those that would pass the end begin at their place without it.
         """
@@ -44,29 +44,30 @@ class TokenSplit:
         rows = np.stack([self.tokens[start : start + self.context + 1] for start in starts.tolist()])
         windows = torch.from_numpy(rows.astype(np.int64))
         if self.device.type == "cuda":
+            # From pinned memory the copy runs while the GPU works.
             windows = windows.pin_memory().to(self.device, non_blocking=True)
         return windows[:, :-1], windows[:, 1:]
 
     def subset(self, indices: Tensor) -> TokenSplit:
-        """The windows at ``indices`` ``(m,)``, in that order."""
+        """Return the windows at ``indices`` ``(m,)``, in that order."""
         return replace(self, windows=self.windows[indices.cpu()])
 
     def first(self, count: int | None) -> TokenSplit:
-        """The first ``count`` windows, or all."""
+        """Return the first ``count`` windows, or all."""
         return replace(self, windows=self.windows[:count])
 
     def to(self, device: torch.device) -> TokenSplit:
-        """The same, giving its windows on another device."""
+        """Return the same split, giving its windows on another device."""
         return replace(self, device=torch.device(device))
 
     def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """In order, ``size`` windows at a time."""
+        """Yield batches in order, ``size`` windows at a time."""
         for start in range(0, len(self), size):
             yield self.take(slice(start, start + size))
 
 
 def windows_of(tokens: np.ndarray, context: int, bytes_: int) -> TokenSplit:
-    """All windows of ``tokens``."""
+    """Return all windows of ``tokens``."""
     return TokenSplit(tokens, context, bytes_, torch.arange(max(len(tokens) - 1, 0) // context))
 
 
@@ -92,9 +93,9 @@ class TextData:
         return self.vocabulary.size
 
     def sample(self, count: int, device: torch.device | str) -> Tensor:
-        """``count`` windows of random tokens."""
+        """Return ``count`` windows of random tokens."""
         return torch.randint(self.classes, (count, self.context), device=device)
 
     def targets(self, count: int, device: torch.device | str) -> Tensor:
-        """As :meth:`sample`: of each token the one that follows."""
+        """Return as many windows of random targets, of the form of :meth:`sample`."""
         return self.sample(count, device)

@@ -19,7 +19,7 @@ _WORD = re.compile(r"\S+")
 
 
 def swap_words(text: str, share: float, seed: int, with_: str = SWAPPED) -> str:
-    """``text`` with each word replaced ``with_`` at probability ``share``, 0 … 1, drawn from ``seed``.
+    """Return ``text`` with each word replaced ``with_`` at probability ``share``, 0 … 1, drawn from ``seed``.
 
     Raises:
         ValueError: if ``share`` is no share.
@@ -28,7 +28,7 @@ def swap_words(text: str, share: float, seed: int, with_: str = SWAPPED) -> str:
 
 
 def swap_words_in(texts: Iterable[str], share: float, seed: int, with_: str = SWAPPED) -> Iterator[str]:
-    """:func:`swap_words` of a text in pieces, cut anywhere; the pieces that come out may be cut elsewhere.
+    """Yield :func:`swap_words` of a text in pieces, cut anywhere; the pieces that come out may be cut elsewhere.
 
     Raises:
         ValueError: if ``share`` is no share.

@@ -1,4 +1,4 @@
-"""What all corpora of text files have in common: their vocabulary, and their splits as tokens on disk."""
+"""The base class of corpora of text files: their vocabulary, and their splits as tokens on disk."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ class TextCorpus(Corpus):
 
     @abstractmethod
     def sources(self) -> dict[SplitName, Source]:
-        """Where the text of each split lies, of those that are there.
+        """Return where the text of each split lies, of those splits that are there.
 
         Raises:
             DataError: if a file cannot be read.
         """
 
     def text(self, split: SplitName) -> Iterator[str]:
-        """The text of a split in pieces, cut as :func:`~kattn_cli.data.vocabulary.vocabulary.parts` does.
+        """Yield the text of a split in pieces, cut as :func:`~kattn_cli.data.vocabulary.vocabulary.parts` does.
 
         Raises:
             DataError: if it is not there, cannot be read, or is not UTF-8.
@@ -88,7 +88,7 @@ class TextCorpus(Corpus):
         }
 
     def missing_vocabulary(self) -> str:
-        """Empty if ``vocabulary_from`` is not given, or there."""
+        """Return what ``vocabulary_from`` lacks, in one line; empty if it is there or not given."""
         missing = missing_vocabulary(self.vocabulary_from) if self.vocabulary_from else ""
         return f"data.vocabulary_from: {missing}" if missing else ""
 

@@ -28,7 +28,7 @@ class Lambada(NamedCorpus):
         super().__init__(root=root, download=download, vocabulary="bytes", context=context)
 
     def load(self) -> TextSplits:
-        """Nothing: a model is trained on another corpus.
+        """Refuse to train: a model is trained on another corpus.
 
         Raises:
             DataError: always.

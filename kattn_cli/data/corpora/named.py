@@ -1,4 +1,4 @@
-"""What corpora with a name share: plain files under their usual names, or rows of the Hugging Face hub."""
+"""The base class of published corpora: plain files under their usual names, or rows of the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ROWS = 1000
 
 @dataclass(frozen=True)
 class HubText:
-    """Where a corpus is on the hub: one row a line, a passage or a document.
+    """The place of a corpus on the hub: one row a line, a passage or a document.
 
     ``column``: of the text. ``end``: what stands between rows, unless they end with it.
     """
@@ -113,7 +113,7 @@ class NamedCorpus(TextCorpus):
         return self.missing_vocabulary()
 
     def sources(self) -> dict[SplitName, Source]:
-        """Those of the splits whose files are there."""
+        """Return the sources of the splits whose files are there."""
         return {split: source_at(str(path)) for split, path in self._found().items() if path}
 
     def places(self) -> list[Path]:

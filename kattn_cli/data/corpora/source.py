@@ -1,4 +1,4 @@
-"""Plain text files, or stretches of them, read a piece at a time, so that no text must fit into memory."""
+"""Sources: plain text files, or stretches of them, read piece by piece, so that no text must fit into memory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Source = tuple[Span, ...]
 
 
 def files_at(given: str) -> list[Path]:
-    """The file ``given``, or all ``.txt`` in and below that folder, or all files that match that pattern, sorted."""
+    """Return the file ``given``, all ``.txt`` below that folder, or the files that match that pattern, sorted."""
     path = Path(given).expanduser()
     if path.is_dir():
         return sorted(file for file in path.rglob("*.txt") if file.is_file())
@@ -44,7 +44,7 @@ def files_at(given: str) -> list[Path]:
 
 
 def missing_files(given: str) -> str:
-    """Empty if :func:`files_at` finds any; else where it looked, in one line."""
+    """Return an empty string if :func:`files_at` finds any files; else where it looked, in one line."""
     if files_at(given):
         return ""
     path = Path(given).expanduser()
@@ -54,7 +54,7 @@ def missing_files(given: str) -> str:
 
 
 def source_at(given: str) -> Source:
-    """The whole of the files at ``given``, for which see :func:`files_at`.
+    """Return the whole of the files at ``given``, for which see :func:`files_at`.
 
     Raises:
         DataError: if there are none, or there is nothing in them.
@@ -71,12 +71,12 @@ def source_at(given: str) -> Source:
 
 
 def length(source: Source) -> int:
-    """In bytes."""
+    """Return the length of a source in bytes."""
     return sum(span.stop - span.start for span in source)
 
 
 def cut(source: Source, shares: Sequence[float]) -> list[Source]:
-    """``source`` in order in as many parts as there are ``shares`` of its bytes, which add up to 1.
+    """Cut ``source`` in order into as many parts as there are ``shares`` of its bytes, which add up to 1.
 
     A part ends with a line, or where a line is longer than 64 KiB with a character.
 
@@ -95,7 +95,7 @@ def cut(source: Source, shares: Sequence[float]) -> list[Source]:
 
 
 def chunks(source: Source) -> Iterator[str]:
-    """The text in pieces of about 1 MiB, cut by :func:`~kattn_cli.data.vocabulary.vocabulary.parts`, and between files.
+    """Yield the text in pieces of about 1 MiB, cut as :func:`~.vocabulary.vocabulary.parts` does, and between files.
 
     Raises:
         DataError: if a file cannot be read, or is not UTF-8, with where in it.
@@ -118,6 +118,7 @@ def _chunks(span: Span) -> Iterator[str]:
             last = at + len(data) >= span.stop
             if not data:
                 raise DataError(f"{span.path}: became shorter while it was read; start again")
+            # The decoder holds the start of a character that the last piece cut through.
             begin = at - len(decoder.getstate()[0])
             try:
                 text = carried + decoder.decode(data, last)
@@ -152,7 +153,7 @@ def _some(source: Source) -> Source:
 
 
 def _place_to_cut(span: Span, at: int) -> int:
-    """``at``, or where the line that goes on there ends."""
+    """Return ``at``, or where the line that goes on there ends."""
     if at == span.start:
         return at
     with span.path.open("rb") as file:
@@ -162,4 +163,5 @@ def _place_to_cut(span: Span, at: int) -> int:
     if end >= 0:
         return at + end
     rest = ahead[1:]
+    # Bytes 10xxxxxx continue a character of UTF-8; any other begins one.
     return at + next((i for i, byte in enumerate(rest) if byte & 0xC0 != 0x80), len(rest))

@@ -1,4 +1,4 @@
-"""Any text of one's own: plain files in UTF-8."""
+"""Text of the user's own: plain files in UTF-8."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 
 
 class Text(TextCorpus):
-    """Plain text. What is given as files may be a file, a folder (all ``.txt`` in it) or a pattern with ``*``.
+    """Plain text; files are given as a file, a folder (all ``.txt`` in it) or a pattern with ``*``.
 
     Args:
         train: the text to train on.
@@ -96,7 +96,7 @@ class Text(TextCorpus):
         return {"train": train, "validation": validation, "test": test}
 
     def places(self) -> list[Path]:
-        """The folders that the files lie in."""
+        """Return the folders that the files lie in."""
         return sorted({file.parent for file in chain.from_iterable(map(files_at, self._files().values()))})
 
     def files(self) -> list[FileCheck]:

@@ -1,4 +1,4 @@
-"""Text as tokens in files of their own, made once and mapped into memory ever after.
+"""Tokens of a text in files of their own, made once and then mapped into memory.
 
 They lie in ``$KATTN_DATA/tokens`` or ``~/.cache/kattn/tokens``, named by the text's files (path, size, time of change),
 the stretches of them, and the vocabulary; what is there no longer fits when one of these changes, and can be deleted.
@@ -35,7 +35,7 @@ class EncodedText(NamedTuple):
     unknown: float
 
     def split(self, context: int, what: str) -> TokenSplit:
-        """Its windows of ``context`` tokens.
+        """Return the windows of ``context`` tokens.
 
         Raises:
             DataError: if there is not one; ``what`` is short of tokens.
@@ -56,7 +56,7 @@ class EncodedFile(NamedTuple):
 
 
 def encode_file(path: str | Path, vocabulary: Vocabulary, context: int) -> EncodedFile:
-    """A text of one's own for a model that has ``vocabulary``; ``path``: a file, a folder of .txt files or a pattern.
+    """Return a user's text as windows for a model of ``vocabulary``; ``path``: a file, folder or pattern.
 
     Raises:
         DataError: if it is missing, empty, not UTF-8, or shorter than a window, in one line.
@@ -66,7 +66,7 @@ def encode_file(path: str | Path, vocabulary: Vocabulary, context: int) -> Encod
 
 
 def encode_texts(texts: Iterable[str], vocabulary: Vocabulary) -> EncodedText:
-    """A text in pieces, in memory; the pieces are cut as :func:`~kattn_cli.data.vocabulary.vocabulary.parts` would."""
+    """Encode a text in pieces, in memory; they are cut as :func:`~kattn_cli.data.vocabulary.vocabulary.parts` would."""
     pieces, bytes_ = [np.empty(0, smallest_type(vocabulary.size))], 0
     for text in texts:
         pieces.append(vocabulary.encode(text))
@@ -76,7 +76,7 @@ def encode_texts(texts: Iterable[str], vocabulary: Vocabulary) -> EncodedText:
 
 
 def encode_source(source: Source, vocabulary: Vocabulary) -> EncodedText:
-    """The tokens of ``source``, mapped from a file, which is written if it is not there.
+    """Return the tokens of ``source``, mapped from a file, which is written if it is not there.
 
     Raises:
         DataError: if the text cannot be read, or the tokens not be written.
@@ -87,6 +87,7 @@ def encode_source(source: Source, vocabulary: Vocabulary) -> EncodedText:
     with faults_as(DataError, path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(path.with_suffix(".lock")):
+            # Looked for again behind the lock: another process may have written it meanwhile.
             if (there := _read(path, source, vocabulary)) is None:
                 _write(path, source, vocabulary)
                 there = _read(path, source, vocabulary)
@@ -96,7 +97,7 @@ def encode_source(source: Source, vocabulary: Vocabulary) -> EncodedText:
 
 
 def vocabulary_of(source: Source, kind: str, options: Mapping[str, int]) -> VocabularyKind:
-    """:func:`~kattn_cli.data.vocabulary.build_vocabulary` of ``source``, kept in a file.
+    """Return :func:`~kattn_cli.data.vocabulary.build_vocabulary` of ``source``, kept in a file.
 
     Raises:
         DataError: if the text cannot be read, or the vocabulary not be written.
@@ -121,7 +122,7 @@ def _stamp(source: Source, options: object) -> str:
 
 
 def _read(path: Path, source: Source, vocabulary: Vocabulary) -> EncodedText | None:
-    """What was written, if all of it was."""
+    """Return what was written, or None if not all of it was."""
     try:
         facts = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         tokens = np.memmap(path, smallest_type(vocabulary.size), mode="r")
@@ -139,6 +140,7 @@ def _write(path: Path, source: Source, vocabulary: Vocabulary) -> None:
             tokens.tofile(file)
             count += len(tokens)
             unknown += _unknowns(tokens, vocabulary)
+    # Written after the tokens: a file of tokens without its facts is taken for unfinished.
     facts = {"tokens": count, "unknown": unknown / max(count, 1), "text": [asdict(span) for span in source]}
     with replacing(path.with_suffix(".json")) as new:
         new.write_text(json.dumps(facts, default=str), encoding="utf-8")

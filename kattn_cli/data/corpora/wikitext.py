@@ -9,7 +9,7 @@ from kattn_cli.data.corpora.named import HubText, NamedCorpus
 
 
 class WikiText(NamedCorpus):
-    """As :class:`~kattn_cli.data.corpora.named.NamedCorpus`.
+    """WikiText of either size; see :class:`~kattn_cli.data.corpora.named.NamedCorpus`.
 
     Args:
         root: the folder of ``wiki.train.tokens``, ``wiki.valid.tokens`` and ``wiki.test.tokens``, or of
@@ -48,7 +48,7 @@ class WikiText(NamedCorpus):
 
 
 class WikiText2(WikiText):
-    """2 million words to train on."""
+    """WikiText-2, with 2 million words to train on."""
 
     name = "wikitext2"
     config = "wikitext-2"
@@ -57,7 +57,7 @@ class WikiText2(WikiText):
 
 
 class WikiText103(WikiText):
-    """103 million words to train on."""
+    """WikiText-103, with 103 million words to train on."""
 
     name = "wikitext103"
     config = "wikitext-103"

@@ -82,7 +82,7 @@ def corrupt(
     parameters: ParameterSet | None = None,
     textures: Iterable[Tensor] | None = None,
 ) -> Tensor:
-    """Images ``(B, C, H, W)`` float32 in [0, 1], of 8 × 8 or more, corrupted; the same shape, device and dtype.
+    """Return images ``(B, C, H, W)`` float32 in [0, 1], of 8 × 8 or more, corrupted; same shape, device and dtype.
 
     They are first rounded to 8 bits, and so is the result, downwards, as the published program casts it to ``uint8``:
     every value is k/255.
@@ -104,6 +104,7 @@ def corrupt(
     clean = rounded(precise(images))
     draws = corruption.draw(clean, numbers, generator)
     extra = {"textures": textures} if corruption.takes_textures else {}
+    # Whole levels are divided in the images' own type, so that values equal those of images read from a file.
     levels = truncated(corruption.apply(clean, numbers, draws, **extra)) * 255
     return levels.round().to(images.dtype) / 255
 

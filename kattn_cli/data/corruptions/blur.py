@@ -30,24 +30,24 @@ class Motion(NamedTuple):
 
 
 def defocus_blur(images: Tensor, parameters: Disk, draws: None) -> Tensor:
-    """Each point becomes a disk."""
+    """Blur images so that each point becomes a disk."""
     return correlate(images, disk(*parameters))
 
 
 def draw_angles(images: Tensor, parameters: Motion, generator: torch.Generator) -> Tensor:
-    """``(B,)`` degrees, U(−45, 45)."""
+    """Draw the directions of motion, ``(B,)`` degrees, U(−45, 45)."""
     return uniform((len(images),), -45, 45, generator)
 
 
 def motion_blur(images: Tensor, parameters: Motion, draws: Tensor) -> Tensor:
-    """:func:`moved`, rounded to 8 bits as ImageMagick does, which the published program calls."""
+    """Blur images along a direction, rounded to 8 bits as ImageMagick does, which the published program calls."""
     return rounded(moved(images, parameters, draws))
 
 
 def moved(images: Tensor, motion: Motion, degrees: Tensor) -> Tensor:
-    """ImageMagick's MotionBlurImage: 2 · radius + 1 shifts along ``degrees`` ``(B,)``, with half a Gaussian's weights.
+    """Return ImageMagick's MotionBlurImage: shifts along ``degrees`` ``(B,)``, with half a Gaussian's weights.
 
-    Every shift is by whole pixels; beyond the border the outermost pixels go on.
+    There are 2 · radius + 1 shifts, each by whole pixels; beyond the border the outermost pixels go on.
     """
     height, width = images.shape[-2:]
     step = torch.arange(2 * motion.radius + 1, dtype=torch.float64)
@@ -64,12 +64,12 @@ def moved(images: Tensor, motion: Motion, degrees: Tensor) -> Tensor:
 
 
 def zoom_blur(images: Tensor, factors: Sequence[float], draws: None) -> Tensor:
-    """The mean of the image and its zooms, the first of which is by 1, so that the image counts twice."""
+    """Return the mean of the image and its zooms, the first of which is by 1, so that the image counts twice."""
     return (images + sum(zoomed(images, factor) for factor in factors)) / (len(factors) + 1)
 
 
 def zoomed(images: Tensor, factor: float) -> Tensor:
-    """The middle enlarged by about ``factor``, bilinear, of the images' shape; scipy's ``zoom`` with ``order=1``.
+    """Return the middle enlarged by about ``factor``, bilinear, to the images' shape; scipy's ``zoom``, ``order=1``.
 
     At a few sizes scipy's last row and column are 0 for rounding (36 pixels by 1.2, but never 32 or 224); ours are not.
     """
@@ -86,7 +86,7 @@ def _centre(images: Tensor, height: int, width: int) -> Tensor:
 
 
 def _steps(stop: float, step: float) -> tuple[float, ...]:
-    """Zoom factors as the programs count them; rounding lets the end of some ranges in."""
+    """Return zoom factors as the programs count them; rounding lets the end of some ranges in."""
     return tuple(np.arange(1, stop, step).tolist())
 
 

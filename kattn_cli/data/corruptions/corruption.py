@@ -1,4 +1,4 @@
-"""What every corruption is made of: its code, its published parameters, its place in the seeds, and AlexNet's error."""
+"""The form of a corruption: its code, its published parameters, its number in the seeds, and AlexNet's error."""
 
 from __future__ import annotations
 

@@ -17,24 +17,25 @@ _BITS = 22
 
 
 def brightness(images: Tensor, amount: float, draws: None) -> Tensor:
-    """The value of HSV, a pixel's largest channel, raised by ``amount`` up to 1; hue and saturation stay.
+    """Raise the value of HSV, a pixel's largest channel, by ``amount`` up to 1; hue and saturation stay.
 
     So one channel is raised itself, and any other number of channels goes as three.
     """
     value = images.amax(1, keepdim=True)
     raised = (value + amount).clamp(max=1)
     lit = value > 0
+    # Black has no hue to keep: it becomes grey, and 0 / 0 is avoided.
     return torch.where(lit, images * (raised / torch.where(lit, value, 1)), raised)
 
 
 def contrast(images: Tensor, factor: float, draws: None) -> Tensor:
-    """``factor`` of each pixel's distance from its channel's mean."""
+    """Shrink each pixel's distance from its channel's mean to ``factor`` of it."""
     mean = images.mean((2, 3), keepdim=True)
     return (images - mean) * factor + mean
 
 
 def jpeg_compression(images: Tensor, quality: int, draws: None) -> Tensor:
-    """Through a JPEG file of ``quality``, written and read by Pillow on the CPU.
+    """Write images as JPEG files of ``quality`` and read them again, by Pillow on the CPU.
 
     Three channels are a colour image, any other number as many grey ones.
     """
@@ -56,14 +57,14 @@ def _through_jpeg(pixels: np.ndarray, quality: int) -> np.ndarray:
 
 
 def pixelate(images: Tensor, factor: float, draws: None) -> Tensor:
-    """Images ``(B, C, H, W)`` in [0, 1], ⌊factor · side⌋ pixels a side, shown at their old size."""
+    """Shrink images ``(B, C, H, W)`` in [0, 1] to ⌊factor · side⌋ pixels a side, shown at their old size."""
     height, width = images.shape[-2:]
     small = box_resize((images * 255).round().int(), int(height * factor), int(width * factor))
     return box_resize(small, height, width).to(images) / 255
 
 
 def box_resize(levels: Tensor, height: int, width: int) -> Tensor:
-    """Pillow's ``resize`` with ``BOX`` of levels 0 … 255, int32: rows first, rounded to whole levels, then columns."""
+    """Return Pillow's ``resize`` with ``BOX`` of levels 0 … 255, int32: rows, rounded to whole levels, then columns."""
     wide = _along(levels, *_taps(levels.shape[-1], width))
     return _along(wide.mT, *_taps(levels.shape[-2], height)).mT
 
@@ -71,12 +72,13 @@ def box_resize(levels: Tensor, height: int, width: int) -> Tensor:
 def _along(levels: Tensor, index: Tensor, weights: Tensor) -> Tensor:
     device = levels.device
     total = sum(levels[..., taken] * weight for taken, weight in zip(index.to(device), weights.to(device), strict=True))
+    # Integers throughout, with half a level added before the shift: Pillow's own rounding.
     return ((total + (1 << _BITS - 1)) >> _BITS).clamp(0, 255)
 
 
 @lru_cache(maxsize=64)
 def _taps(old: int, new: int) -> tuple[Tensor, Tensor]:
-    """Which pixels each new one is made of, and how much of each in 2⁻²²: both ``(taps, new)``.
+    """Return which pixels each new one is made of, and how much of each in 2⁻²²: both ``(taps, new)``.
 
     A pixel counts in full if its centre lies in (centre − scale/2, centre + scale/2] of the new one, otherwise not.
     """

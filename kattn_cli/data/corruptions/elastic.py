@@ -17,7 +17,7 @@ from kattn_cli.data.corruptions.filters import Border, mirror, reflect, smooth
 
 
 class Elastic(NamedTuple):
-    """All as shares of the image's shorter side: displacement, its smoothness, shift of the affine map's corners."""
+    """Shares of the image's shorter side: displacement, its smoothness, shift of the affine map's corners."""
 
     strength: float
     sigma: float
@@ -35,14 +35,14 @@ class ElasticDraws(NamedTuple):
 
 
 def draw_elastic(images: Tensor, parameters: Elastic, generator: torch.Generator) -> ElasticDraws:
-    """One map and one field for each image."""
+    """Draw one map and one field for each image."""
     batch, _, height, width = images.shape
     corners = uniform((batch, 3, 2), -1, 1, generator)
     return ElasticDraws(corners, uniform((batch, 2, height, width), -1, 1, generator))
 
 
 def elastic_transform(images: Tensor, parameters: Elastic, draws: ElasticDraws) -> Tensor:
-    """Bilinear both times; mirrored beyond the border."""
+    """Warp images by an affine map, then by small displacements; bilinear both times, mirrored at the border."""
     height, width = images.shape[-2:]
     side = min(height, width)
     x, y = affine_positions(parameters.shift * side * draws.corners, height, width)
@@ -54,7 +54,7 @@ def elastic_transform(images: Tensor, parameters: Elastic, draws: ElasticDraws) 
 
 
 def affine_positions(shifts: Tensor, height: int, width: int) -> tuple[Tensor, Tensor]:
-    """Where (x, then y, ``(B, H, W)``) each pixel comes from when three corners of a square move by ``shifts``.
+    """Return where (x, then y, ``(B, H, W)``) pixels come from when three corners of a square move by ``shifts``.
 
     The square has a third of the image's shorter side around its middle to each side; ``shifts``: ``(B, 3, 2)`` pixels.
     """
@@ -62,6 +62,7 @@ def affine_positions(shifts: Tensor, height: int, width: int) -> tuple[Tensor, T
     middle = torch.tensor([width // 2, height // 2], dtype=shifts.dtype)
     old = middle + square * shifts.new_tensor([[1, 1], [1, -1], [-1, -1]])
     new = torch.cat([old + shifts, torch.ones_like(shifts[..., :1])], -1)
+    # Solved for the map from new to old corners: each output pixel asks where it comes from.
     back = torch.linalg.solve(new, old.expand_as(shifts))
     y, x = torch.meshgrid(*(torch.arange(size, dtype=shifts.dtype) for size in (height, width)), indexing="ij")
     position = torch.stack([x, y, torch.ones_like(x)], -1) @ back[:, None]
@@ -69,7 +70,7 @@ def affine_positions(shifts: Tensor, height: int, width: int) -> tuple[Tensor, T
 
 
 def sampled(images: Tensor, x: Tensor, y: Tensor, border: Border) -> Tensor:
-    """Images at positions ``(B, H, W)``, bilinear."""
+    """Sample images at positions ``(B, H, W)``, bilinearly."""
     left, top = x.floor(), y.floor()
     beside, below = (x - left)[:, None], (y - top)[:, None]
     columns, rows = left.long(), top.long()

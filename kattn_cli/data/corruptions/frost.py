@@ -26,7 +26,7 @@ from kattn_cli.errors import DataError
 
 
 class Frost(NamedTuple):
-    """Shares of the image and of the frost that is added, and what the frost's sides are scaled by first."""
+    """Shares of the image and of the frost that is added, and the factor that scales the frost's sides first."""
 
     image: float
     frost: float
@@ -51,7 +51,8 @@ _TINTS = (
 
 @lru_cache(maxsize=1)
 def ice_textures() -> tuple[Tensor, ...]:
-    """Five textures ``(3, 512, 512)`` in [0, 1], on the CPU."""
+    """Return five textures ``(3, 512, 512)`` in [0, 1], on the CPU."""
+    # A seed of its own: the textures are the same in every run, as photographs would be.
     generator = torch.Generator().manual_seed(_SEED)
     return tuple(_texture(tint, contrast, generator) for tint, contrast in _TINTS)
 
@@ -63,7 +64,7 @@ def _texture(tint: tuple[float, ...], contrast: float, generator: torch.Generato
 
 
 def _crystals(generator: torch.Generator) -> Tensor:
-    """The brightest of layers of feathers, each of which has one shape, at random places and of random brightness."""
+    """Return the brightest of layers of feathers, each layer of one shape at random places and brightness."""
     brightest = torch.zeros(_SIZE, _SIZE)
     for _ in range(_LAYERS):
         angle, length, spacing, breadth = uniform((4,), 0, 1, generator).tolist()
@@ -71,13 +72,14 @@ def _crystals(generator: torch.Generator) -> Tensor:
         places = torch.zeros(_SIZE**2)
         chosen = torch.randint(_SIZE**2, (_FEATHERS_A_LAYER,), generator=generator)
         places[chosen] = uniform((_FEATHERS_A_LAYER,), 0.3, 1, generator).float()
+        # One convolution puts the shape at every place.
         spectrum = torch.fft.rfft2(places.view(_SIZE, _SIZE)) * torch.fft.rfft2(shape)
         brightest = torch.maximum(brightest, torch.fft.irfft2(spectrum, s=(_SIZE, _SIZE)))
     return brightest
 
 
 def _feather(angle: float, length: float, spacing: float, breadth: float) -> Tensor:
-    """A stem of ``length`` pixels from the origin of the torus, with barbs every ``spacing``, narrowing to its tip."""
+    """Return a stem of ``length`` pixels from the torus's origin, with barbs every ``spacing``, narrowing to a tip."""
     offset = torch.fft.fftfreq(_SIZE, 1 / _SIZE)
     along = offset * math.cos(angle) + offset[:, None] * math.sin(angle)
     across = (offset[:, None] * math.cos(angle) - offset * math.sin(angle)).abs()
@@ -95,7 +97,7 @@ _ENDINGS = (".png", ".jpg", ".jpeg")
 
 
 def read_textures(folder: str | Path) -> list[Tensor]:
-    """The photographs (PNG, JPEG) in ``folder`` by name, each ``(3, h, w)`` in [0, 1].
+    """Return the photographs (PNG, JPEG) in ``folder`` by name, each ``(3, h, w)`` in [0, 1].
 
     Raises:
         DataError: if there is no such folder, no photograph in it, or one that cannot be read.
@@ -117,12 +119,12 @@ def _read(path: Path) -> Tensor:
 
 
 def draw_frost(images: Tensor, parameters: Frost, generator: torch.Generator) -> Tensor:
-    """Which texture, top and left: ``(B, 3)`` of U(0, 1)."""
+    """Draw texture, top and left: ``(B, 3)`` of U(0, 1)."""
     return torch.rand(len(images), 3, generator=generator, dtype=torch.float64)
 
 
 def frost(images: Tensor, parameters: Frost, draws: Tensor, textures: Iterable[Tensor] | None = None) -> Tensor:
-    """A share of the image and a share of a texture, cut out at a random place.
+    """Add a share of a texture, cut out at a random place, to a share of the image.
 
     One channel gets the texture's luma, three its colours, any other number its luma in each.
 
@@ -140,7 +142,7 @@ def frost(images: Tensor, parameters: Frost, draws: Tensor, textures: Iterable[T
 
 
 def fit(texture: Tensor, scale: float, height: int, width: int) -> Tensor:
-    """``texture`` scaled (bilinear), by more than ``scale`` where that is too little to cover ``height × width``."""
+    """Scale ``texture`` (bilinear), by more than ``scale`` where that is too little to cover ``height × width``."""
     tall, wide = texture.shape[-2:]
     scale = max(scale, height / tall, width / wide)
     size = (max(round(tall * scale), height), max(round(wide * scale), width))

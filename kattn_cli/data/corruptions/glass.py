@@ -29,7 +29,7 @@ _TRUNCATE = 4.0
 
 
 def draw_neighbours(images: Tensor, parameters: Glass, generator: torch.Generator) -> Tensor:
-    """Steps right and down, each from −reach to reach − 1: ``(rounds, rows, columns, 2, B)``, in the order of use.
+    """Draw steps right and down, each from −reach to reach − 1: ``(rounds, rows, columns, 2, B)``, in order of use.
 
     The ``H − 2 · reach`` rows and ``W − 2 · reach`` columns that are visited: from H − reach and W − reach down to
     reach + 1.
@@ -41,7 +41,7 @@ def draw_neighbours(images: Tensor, parameters: Glass, generator: torch.Generato
 
 
 def glass_blur(images: Tensor, parameters: Glass, draws: Tensor) -> Tensor:
-    """Blurred, cut to 8 bits, shuffled, blurred."""
+    """Blur images, cut them to 8 bits, shuffle their pixels, and blur again."""
     blurred = truncated(smooth(images, parameters.sigma, _TRUNCATE, edge)).flatten(2)
     source = sources(draws, *images.shape[-2:]).to(images.device)
     shuffled = blurred.gather(2, source[:, None].expand_as(blurred)).view_as(images)
@@ -49,7 +49,7 @@ def glass_blur(images: Tensor, parameters: Glass, draws: Tensor) -> Tensor:
 
 
 def sources(draws: Tensor, height: int, width: int) -> Tensor:
-    """Which pixel each pixel shows in the end, as indices ``(B, H · W)``: all images at once, position by position."""
+    """Return which pixel each pixel shows in the end, as indices ``(B, H · W)``."""
     rows, columns, _, batch = draws.shape[1:]
     row = height - (height - rows) // 2 - np.arange(rows)
     column = width - (width - columns) // 2 - np.arange(columns)
@@ -59,6 +59,7 @@ def sources(draws: Tensor, height: int, width: int) -> Tensor:
     steps = draws.numpy().astype(np.int64)
     for right, down in zip(steps[..., 0, :], steps[..., 1, :], strict=True):
         near = (visited[:, None] + (down * width + right).reshape(-1, batch)) * batch + image
+        # One position after the other: a later one may take what an earlier one has overwritten.
         for start, taken in zip((visited * batch).tolist(), near, strict=True):
             source[start : start + batch] = source[taken]
     return torch.from_numpy(source.reshape(-1, batch).T.copy())

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def plasma(draws: Tensor, decay: float) -> Tensor:
-    """Clouds ``(B, M, M)`` in [0, 1], each reaching both; M is a power of two, 2 at least.
+    """Return clouds ``(B, M, M)`` in [0, 1], each reaching both; M is a power of two, 2 at least.
 
     From one corner of height 0 on, the grid is halved again and again: the middle of each square, then the middles of
     its sides, get the mean of the four nearest and a random part, whose size is divided by ``decay`` squared from one
@@ -37,6 +37,6 @@ def plasma(draws: Tensor, decay: float) -> Tensor:
 
 
 def plasma_draws(batch: int, side: int, generator: torch.Generator) -> Tensor:
-    """What :func:`plasma` needs for clouds that cover ``side`` pixels."""
+    """Draw what :func:`plasma` needs for clouds that cover ``side`` pixels."""
     size = 1 << max(side - 1, 1).bit_length()
     return torch.empty(batch, size**2 - 1, dtype=torch.float64).uniform_(-1, 1, generator=generator)

@@ -27,7 +27,7 @@ class Snow(NamedTuple):
 
 
 class Fog(NamedTuple):
-    """What of the plasma is added, and what its roughness is divided by from one scale to the next."""
+    """The share of the plasma that is added, and what its roughness is divided by from one scale to the next."""
 
     strength: float
     decay: float
@@ -44,15 +44,16 @@ class SnowDraws(NamedTuple):
 
 
 def draw_snow(images: Tensor, parameters: Snow, generator: torch.Generator) -> SnowDraws:
-    """One layer of flakes for each image."""
+    """Draw one layer of flakes for each image."""
     batch, _, height, width = images.shape
     noise = torch.randn(batch, 1, height, width, generator=generator, dtype=torch.float64)
     return SnowDraws(noise, uniform((batch,), -135, -45, generator))
 
 
 def snow(images: Tensor, parameters: Snow, draws: SnowDraws) -> Tensor:
-    """The image whitened in part, with falling flakes, and the same flakes turned by 180°."""
+    """Whiten the image in part, and add falling flakes, and the same flakes turned by 180°."""
     flakes = zoomed(parameters.mean + parameters.std * draws.noise.to(images), parameters.zoom)
+    # Both steps go through 8 bits in the published program: Pillow's image here, ImageMagick's below.
     flakes = truncated(flakes * (flakes >= parameters.threshold))
     layer = rounded(moved(flakes, parameters.motion, draws.degrees))
     white = torch.maximum(images, grey(images) * 1.5 + 0.5)
@@ -60,19 +61,19 @@ def snow(images: Tensor, parameters: Snow, draws: SnowDraws) -> Tensor:
 
 
 def grey(images: Tensor) -> Tensor:
-    """``(B, 1, H, W)``: the luma of three channels, the mean of any other number."""
+    """Return ``(B, 1, H, W)``: the luma of three channels, the mean of any other number."""
     if images.shape[1] != 3:
         return images.mean(1, keepdim=True)
     return sum(weight * channel for weight, channel in zip(_LUMA, images.split(1, 1), strict=True))
 
 
 def draw_fog(images: Tensor, parameters: Fog, generator: torch.Generator) -> Tensor:
-    """For a cloud as large as the next power of two."""
+    """Draw a cloud as large as the next power of two."""
     return plasma_draws(len(images), max(images.shape[-2:]), generator)
 
 
 def fog(images: Tensor, parameters: Fog, draws: Tensor) -> Tensor:
-    """A cloud added, and all darkened so that the brightest possible value stays the image's."""
+    """Add a cloud, and darken all so that the brightest possible value stays the image's."""
     height, width = images.shape[-2:]
     cloud = plasma(draws, parameters.decay)[:, None, :height, :width].to(images)
     brightest = images.amax((1, 2, 3), keepdim=True)

@@ -1,1 +1,1 @@
-"""How files are found, downloaded, read and decoded."""
+"""Reading of data sets: how files are found, downloaded, read and decoded."""

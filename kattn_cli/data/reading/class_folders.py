@@ -1,4 +1,4 @@
-"""Folders of images beside a data set, laid out as ImageNet-A, -R and -O or as ImageNet-C, for a model of its classes.
+"""Folders of images laid out as ImageNet-A, -R and -O or as ImageNet-C, to evaluate a model of their classes on.
 
 ``PATH/<class>/*`` or ``PATH/<corruption>/<severity>/<class>/*``. Hidden files and folders are passed over.
 """
@@ -28,7 +28,7 @@ SEVERITIES = ("1", "2", "3", "4", "5")
 
 @dataclass(frozen=True)
 class ClassFolders:
-    """One folder with a folder for each of some classes.
+    """One folder with a subfolder for each of some classes.
 
     ``labels``: the label of each folder in ``path``, by its name; all 0 where ``known`` is false, for folders of
     which none is a class of the data set. ``corruption`` and ``severity`` are empty and 0 but in ImageNet-C's layout.
@@ -46,7 +46,7 @@ class ClassFolders:
         return torch.tensor(sorted(self.labels.values()) if self.known else [], dtype=torch.int64)
 
     def split(self, data: ImageSection, loaded: ImageData) -> FileSplit:
-        """Its images as those of ``data`` are evaluated: size, crop and channels.
+        """Return its images as those of ``data`` are evaluated: size, crop and channels.
 
         Nothing is cropped where the images of ``data`` are of one size.
 
@@ -74,7 +74,7 @@ class ClassFolders:
 
 
 def read_class_folders(path: Path, names: Sequence[Mapping[str, int]]) -> list[ClassFolders]:
-    """What ``path`` holds: one, or in ImageNet-C's layout one for each corruption and severity.
+    """Return what ``path`` holds: one folder, or in ImageNet-C's layout one for each corruption and severity.
 
     Args:
         path: the folder.
@@ -102,7 +102,7 @@ def read_class_folders(path: Path, names: Sequence[Mapping[str, int]]) -> list[C
 
 
 def class_names(data: ImageSection) -> list[dict[str, int]]:
-    """The names that a class folder may have, with their labels; any of these lists of names will do.
+    """Return the names that a class folder may have, with their labels; any of these lists of names will do.
 
     For ``imagefolder`` the folders of its own; for CIFAR its names, or the label's number; for all others the number.
     """

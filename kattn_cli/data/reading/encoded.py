@@ -1,4 +1,4 @@
-"""Images as they lie on disk, from their bytes to their pixels, and what becomes of those that cannot be read."""
+"""Encoded images on disk, their decoding, and a record of those that cannot be read."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Encoded(Protocol):
     """Images as they lie on disk. It is sent to the workers, so it should be small and quick to pickle."""
 
     def source(self, row: int) -> str | bytes:
-        """The path of an image, or its encoded bytes."""
+        """Return the path of an image, or its encoded bytes."""
 
     def name(self, row: int) -> str:
-        """What to call an image in messages."""
+        """Return what to call an image in messages."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Paths:
 
 
 def paths_of(paths: Sequence[str]) -> Paths:
-    """Image files at ``paths``."""
+    """Return image files at ``paths``."""
     return Paths(np.array([path.encode("utf-8", "surrogateescape") for path in paths], dtype=np.bytes_))
 
 
@@ -57,7 +57,7 @@ class Unreadable(Exception):
 
 
 def open_image(source: str | bytes, channels: int) -> Image.Image:
-    """The image of a file (its path) or of encoded bytes, as RGB, or as grey values where ``channels`` is 1.
+    """Open a file (its path) or encoded bytes as RGB, or as grey values where ``channels`` is 1.
 
     Raises:
         Unreadable: whatever ails it: no such file, not an image, cut short, broken, absurdly large.
@@ -79,7 +79,7 @@ def _in_one_line(error: Exception) -> str:
 
 
 def as_uint8(image: Image.Image) -> Tensor:
-    """``(channels, height, width)`` in 0 … 255."""
+    """Return ``(channels, height, width)`` in 0 … 255."""
     return pil_to_tensor(image)
 
 
@@ -95,14 +95,14 @@ class EvaluationView:
     crop_pct: float
 
     def __call__(self, image: Image.Image) -> Tensor:
-        """The view of one image."""
+        """Return the view of one image."""
         resized = resize(image, [floor(self.image_size / self.crop_pct)], InterpolationMode.BICUBIC)
         return as_uint8(center_crop(resized, [self.image_size]))
 
 
 @dataclass
 class Corruption:
-    """The images of a data set that could not be read, each once, and how many are put up with."""
+    """The images of a data set that could not be read, each once, and how many are tolerated."""
 
     limit: int
     found: dict[str, str] = field(default_factory=dict)
@@ -118,14 +118,14 @@ class Corruption:
         if len(self.found) > self.limit:
             count = "1 image" if len(self.found) == 1 else f"{len(self.found)} images"
             raise DataError(
-                f"{count} cannot be read, more than data.max_corrupt = {self.limit}: {self.told()}; "
+                f"{count} cannot be read, more than data.max_corrupt = {self.limit}: {self.summary()}; "
                 "mend or remove them, or raise data.max_corrupt"
             )
 
     def lines(self) -> list[str]:
-        """``name (reason)`` of each."""
+        """Return ``name (reason)`` of each."""
         return [f"{name} ({reason})" for name, reason in self.found.items()]
 
-    def told(self) -> str:
-        """The first few in one line."""
+    def summary(self) -> str:
+        """Return the first few in one line."""
         return ", ".join(self.lines()[:_NAMED]) + (", …" if len(self.found) > _NAMED else "")

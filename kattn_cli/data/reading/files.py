@@ -1,4 +1,4 @@
-"""Images that lie on disk, decoded when they are asked for, by worker processes."""
+"""Splits of images on disk, decoded by worker processes when they are asked for."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class FileSplit:
         return replace(self, device=torch.device(device))
 
     def batches(self, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """The evaluation view, in order; see :class:`~kattn_cli.data.images.Split`.
+        """Yield the evaluation view, in order; see :class:`~kattn_cli.data.images.Split`.
 
         Raises:
             DataError: if more images cannot be read than ``corruption`` puts up with.
@@ -83,7 +83,7 @@ class FileSplit:
     def stream(
         self, plan: Sequence[Sequence[tuple[int, int]]], transform: Transform
     ) -> Iterator[tuple[Tensor, Tensor]]:
-        """One batch for each of ``plan``, decoded ahead: uint8 ``(B, channels, S, S)``, and labels ``(B,)``.
+        """Yield a batch for each of ``plan``, decoded ahead: uint8 ``(B, channels, S, S)``, and labels ``(B,)``.
 
         Each entry of a batch is ``(index, seed)``. Before ``transform`` sees an image, the generators of Python, numpy
         and torch are seeded with its seed, so that a batch is the same whichever process makes it.
@@ -98,12 +98,12 @@ class FileSplit:
         for number, (images, labels) in enumerate(self._decode(plan, transform)):
             if not len(labels):
                 raise DataError(
-                    f"none of the {len(plan[number])} images of a batch can be read: {self.corruption.told()}"
+                    f"none of the {len(plan[number])} images of a batch can be read: {self.corruption.summary()}"
                 )
             yield images, labels
 
     def decoded(self) -> MemorySplit:
-        """The evaluation view of all images, uint8; those that cannot be read are left out.
+        """Return the evaluation view of all images, uint8; those that cannot be read are left out.
 
         Raises:
             DataError: if more images cannot be read than ``corruption`` puts up with.
@@ -124,7 +124,7 @@ class FileSplit:
         return [[(index, None) for index in block.tolist()] for block in torch.arange(len(self)).split(size)]
 
     def _decode(self, plan: Sequence[Batch], transform: Transform) -> Iterator[tuple[Tensor, Tensor]]:
-        """One, perhaps empty, batch for each of ``plan``, on the split's device."""
+        """Yield one, perhaps empty, batch for each of ``plan``, on the split's device."""
         work = Work(self.encoded, self.rows, self.targets, self.channels, self.only_size, transform)
         try:
             for images, labels, problems in decoded_batches(work, plan, self.workers, pin=self.device.type == "cuda"):
@@ -159,7 +159,7 @@ class FileDataSet(ImageDataSet):
         return self._corruption.lines()
 
     def require(self) -> None:
-        """Raise what :meth:`missing` says.
+        """Raise what :meth:`missing` reports.
 
         Raises:
             DataError: if it says anything.
@@ -177,7 +177,7 @@ class FileDataSet(ImageDataSet):
         crop_pct: float | None = None,
         only_size: int | None = None,
     ) -> dict[SplitName, Split]:
-        """The splits, decoded or to be decoded when asked for.
+        """Return the splits, decoded or to be decoded when asked for.
 
         Args:
             parts: the images of each split, and their labels ``(n,)``.

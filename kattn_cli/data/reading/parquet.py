@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 
 def parquet_files(folder: Path, config: str | None, split: str) -> list[Path]:
-    """The parquet files of a split, in the first place that has any: the folder of ``config``, or ``folder`` and its
-    ``data``; there ``<split>.parquet``, ``<split>-*.parquet`` or ``<split>/*.parquet``.
+    """Return the parquet files of a split, in the first place that has any.
+
+    Places are the folder of ``config``, or ``folder`` and its ``data``; files there ``<split>.parquet``,
+    ``<split>-*.parquet`` or ``<split>/*.parquet``.
     """
     for place in _places(folder, config):
         for pattern in (f"{split}.parquet", f"{split}-*.parquet", f"{split}/*.parquet"):
@@ -26,7 +28,7 @@ def parquet_files(folder: Path, config: str | None, split: str) -> list[Path]:
 
 
 def splits_there(folder: Path, config: str | None) -> list[str]:
-    """The splits that the parquet files of a folder are named for."""
+    """Return the splits that the parquet files of a folder are named for."""
     places = _places(folder, config)
     names = {re.sub(r"-\d.*", "", file.stem) for place in places for file in place.glob("*.parquet")}
     folders = {file.parent.name for place in places for file in place.glob("*/*.parquet")} - {"data"}
@@ -38,7 +40,7 @@ def _places(folder: Path, config: str | None) -> list[Path]:
 
 
 def read_parquet(files: list[Path]) -> pa.Table:
-    """One table of several files.
+    """Read several files as one table.
 
     Raises:
         DataError: if one cannot be read, or they differ in their columns.
@@ -59,7 +61,7 @@ def read_parquet(files: list[Path]) -> pa.Table:
 
 
 def check_parquet(file: Path) -> FileCheck:
-    """Whether a file can be read as parquet, and its rows."""
+    """Return the check of a file: whether it can be read as parquet, and its rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -71,13 +73,13 @@ def check_parquet(file: Path) -> FileCheck:
 
 
 def features(table: pa.Table) -> dict[str, Any]:
-    """What Hugging Face's metadata says of each column; nothing where there is none."""
+    """Return what Hugging Face's metadata gives for each column; nothing where there is none."""
     metadata = (table.schema.metadata or {}).get(b"huggingface")
     return json.loads(metadata)["info"]["features"] if metadata else {}
 
 
 def image_column(table: pa.Table, given: str | None, where: str) -> str:
-    """The column ``given``, or the only one of images, or of bytes.
+    """Return the column ``given``, or the only one of images, or of bytes.
 
     Raises:
         DataError: if there is none, or no only one.
@@ -88,7 +90,7 @@ def image_column(table: pa.Table, given: str | None, where: str) -> str:
 
 
 def label_column(table: pa.Table, given: str | None, where: str) -> str:
-    """The column ``given``, or the only one of class labels, or that is called label, or of whole numbers.
+    """Return the column ``given``, or the only one of class labels, or that is called label, or of whole numbers.
 
     Raises:
         DataError: if there is none, or no only one.
@@ -121,5 +123,5 @@ def _chosen(what: str, table: pa.Table, given: str | None, found: list[str], whe
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, without the rest of a long story."""
+    """Return the first line of an error's text, or else its kind."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -36,7 +36,7 @@ class Outline:
 
 
 def outline(path: Path) -> Outline:
-    """Look over every line of the file at ``path``, once for each process: some seconds a gigabyte.
+    """Return the outline of the file at ``path``, every line of which is read, once a process: some seconds a gigabyte.
 
     A file that ends in the header, within a line or within a class's name shows; one that ends between two lines does
     not, since the format says nowhere how many there are.
@@ -110,7 +110,7 @@ def _outline(path: Path, header: Header, lines: Iterator[tuple[int, bytes]]) -> 
 
 
 def _whole_number(header: Header, key: str) -> int:
-    """What the header says, or 0."""
+    """Return the header's number, or 0."""
     words = header.get(key, [])
     return int(words[0]) if words and words[0].isdecimal() else 0
 
@@ -120,7 +120,7 @@ def _channels(count: int) -> str:
 
 
 def read_series(path: Path) -> list[Tensor]:
-    """The series of a file that :func:`outline` found sound, ``(N, channels)`` float32 each, without gaps.
+    """Return the series of a file that :func:`outline` found sound, ``(N, channels)`` float32 each, without gaps.
 
     Raises:
         DataError: if ``aeon`` cannot be imported, or a value is no finite number.
@@ -143,7 +143,7 @@ def read_series(path: Path) -> list[Tensor]:
 
 
 def without_gaps(values: np.ndarray) -> np.ndarray:
-    """``(channels, N)`` with every NaN between two values on the line between them, as Zerveas et al. (2021) have it.
+    """Fill each NaN of ``(channels, N)`` on the line between its neighbours, as Zerveas et al. (2021) have it.
 
     Before the first value and after the last stands that value; a channel without any is 0 (theirs stays NaN).
     """
@@ -156,5 +156,5 @@ def without_gaps(values: np.ndarray) -> np.ndarray:
 
 
 def in_one_line(error: Exception) -> str:
-    """What a library said, or else the kind of its error."""
+    """Return a library's error text in one line, or else the kind of its error."""
     return " ".join(str(error).split()) or type(error).__name__

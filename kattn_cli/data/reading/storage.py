@@ -1,4 +1,4 @@
-"""Where data sets lie on disk, how they are downloaded, and how files made from them are kept.
+"""Storage: where data sets lie on disk, how they are downloaded, and how files made from them are kept.
 
 What is generated once is whole or not there, made by one process at a time, and known by what it was made from.
 """
@@ -20,14 +20,14 @@ from kattn_cli.runs.whole_file import faults_as, replacing
 
 
 def default_root(name: str) -> Path:
-    """``$KATTN_DATA/<name>``, or ``~/.cache/kattn/<name>`` where that variable is not set."""
+    """Return ``$KATTN_DATA/<name>``, or ``~/.cache/kattn/<name>`` where that variable is not set."""
     base = os.environ.get("KATTN_DATA")
     return (Path(base).expanduser() if base else Path.home() / ".cache" / "kattn") / name
 
 
 @contextmanager
 def downloading(name: str, root: Path, instead: str) -> Iterator[None]:
-    """Around one of torchvision's downloaders, which leave alone what is there, so that the next process waits.
+    """Hold a lock and report faults around a downloader that leaves alone what is there, so the next process waits.
 
     Raises:
         DataError: in one line, if it fails: no network, no room, or a wrong checksum.
@@ -42,7 +42,7 @@ def downloading(name: str, root: Path, instead: str) -> Iterator[None]:
 
 
 def stamp_of(files: Iterable[Path], *options: object) -> str:
-    """A short name for what comes of ``files`` (where they lie, their sizes, when they were written) and ``options``.
+    """Return a short name for what comes of ``files`` (path, size, time of change) and ``options``.
 
     Raises:
         OSError: if one of the files is not there.
@@ -59,7 +59,7 @@ class Damaged(Exception):
 
 
 def kept(path: Path, read: Callable[[Path], T], write: Callable[[Path], None]) -> T:
-    """What ``read`` gives of the file at ``path``, which ``write`` makes where there is none or a damaged one.
+    """Return what ``read`` gives of the file at ``path``, which ``write`` makes where there is no sound one.
 
     Where another process is making it, this one waits. ``write`` is called with another path, whose file takes the
     name ``path`` when it is whole. ``read`` raises :class:`Damaged` of a file that it cannot use.

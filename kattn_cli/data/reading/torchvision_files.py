@@ -1,4 +1,4 @@
-"""Data sets of image files that torchvision knows how to download and to list."""
+"""Data sets of image files that torchvision can download and list."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TorchvisionFiles(FileDataSet):
 
     @abstractmethod
     def read(self) -> Mapping[SplitName, tuple[Paths, Tensor]]:
-        """The image files of each split, and their labels ``(n,)``.
+        """Return the image files of each split, and their labels ``(n,)``.
 
         Raises:
             DataError: if a file that lists them is damaged.
@@ -79,7 +79,7 @@ class TorchvisionFiles(FileDataSet):
 
 
 def check_md5(path: Path, md5: str) -> FileCheck:
-    """Whether a file is there, and is what its sum says."""
+    """Return the check of a file: whether it is there, and has its MD5 sum."""
     if not path.is_file():
         return FileCheck(path, "missing")
     try:
@@ -90,7 +90,7 @@ def check_md5(path: Path, md5: str) -> FileCheck:
 
 
 def check_images(folder: Path, expected: int) -> FileCheck:
-    """Whether a folder holds as many ``.jpg`` files as it should."""
+    """Return the check of a folder: whether it holds as many ``.jpg`` files as it should."""
     found = sum(entry.name.endswith(".jpg") for entry in os.scandir(folder)) if folder.is_dir() else 0
     detail = f"{found:,} of {expected:,} images"
     return FileCheck(folder, "no checksum known" if found >= expected else "missing", detail)

@@ -1,4 +1,4 @@
-"""Processes that decode images ahead of their use."""
+"""Worker processes that decode images ahead of their use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Decoded = tuple[Tensor, Tensor, list[tuple[str, str]]]
 
 @dataclass(frozen=True)
 class Work(Dataset[Decoded]):
-    """What a worker does: one whole batch at a time."""
+    """The work of a process: one whole batch at a time."""
 
     encoded: Encoded
     rows: Tensor
@@ -42,6 +42,7 @@ class Work(Dataset[Decoded]):
 
     def __getitem__(self, batch: Batch) -> Decoded:
         images, kept, problems = [], [], []
+        # Without workers this runs in the training's own process, whose generators must not move.
         with _generators_restored():
             for index, seed in batch:
                 row = int(self.rows[index])
@@ -68,7 +69,7 @@ class Work(Dataset[Decoded]):
 
 
 def decoded_batches(work: Dataset[Decoded], plan: Sequence[Batch], workers: int, pin: bool) -> Iterator[Decoded]:
-    """One for each of ``plan``, made ahead by ``workers`` processes; ``pin``: for a quick way to a GPU."""
+    """Yield a batch for each of ``plan``, made ahead by ``workers`` processes; ``pin``: in pinned memory, for a GPU."""
     workers = min(workers, len(plan))
     with warnings.catch_warnings():
         # More workers than processors are the user's choice, and of use where files are slow to come.
@@ -82,6 +83,7 @@ def decoded_batches(work: Dataset[Decoded], plan: Sequence[Batch], workers: int,
             pin_memory=pin,
             worker_init_fn=_start_worker,
             multiprocessing_context=_START if workers else None,
+            # A generator of its own, or the loader would draw its seed from torch's global one.
             generator=torch.Generator(),
         )
         return iter(loader)
@@ -92,18 +94,20 @@ def _as_it_is(batch: Any) -> Any:
 
 
 def _start_worker(worker: int) -> None:
-    """Leave what a whole group of processes is sent to the parent, at whose end the workers end."""
+    """Leave signals to a whole group of processes to the parent, at whose end the workers end."""
+    # Ctrl-C reaches every process of the group; the step in hand still needs its batches.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _once_ignored)
 
 
 def _once_ignored(number: int, frame: FrameType | None) -> None:
-    """The loader's own request to end comes again."""
+    """Ignore the first signal: the loader's own request to end comes again."""
     signal.signal(number, signal.SIG_DFL)
 
 
 def _seed(seed: int) -> None:
     random.seed(seed)
+    # In two halves: numpy takes words of 32 bits.
     np.random.seed([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF])
     torch.default_generator.manual_seed(seed)
 

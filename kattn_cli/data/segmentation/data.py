@@ -1,4 +1,4 @@
-"""What every data set of images with masks is to the rest of kattn."""
+"""Loaded data of images with masks, and the interface of their data sets."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class SegmentationData:
     unreadable: Callable[[], list[str]] = list
 
     def sample(self, count: int, device: torch.device | str) -> Tensor:
-        """``count`` black images, of the window's size."""
+        """Return ``count`` black images, of the window's size."""
         return torch.zeros(count, self.channels, self.image_size, self.image_size, device=device)
 
     def targets(self, count: int, device: torch.device | str) -> Tensor:
-        """``count`` masks of the first class."""
+        """Return ``count`` masks of the first class."""
         return torch.zeros(count, self.image_size, self.image_size, dtype=torch.int64, device=device)
 
 
@@ -56,7 +56,7 @@ class SegmentationDataSet(DataSet):
 
     @abstractmethod
     def facts(self) -> Facts:
-        """Classes, channels and size.
+        """Return classes, channels and size.
 
         Raises:
             DataError: if that needs files which are not there, with the path that was looked at.
@@ -64,11 +64,11 @@ class SegmentationDataSet(DataSet):
 
     @abstractmethod
     def class_names(self) -> tuple[str, ...]:
-        """One for each class, in the order of the labels."""
+        """Return a name for each class, in the order of the labels."""
 
     @abstractmethod
     def load(self, data: SegmentationSection, image_size: int) -> dict[SplitName, MaskSplit]:
-        """``train`` and ``test``.
+        """Load ``train`` and ``test``.
 
         Raises:
             DataError: if a file is missing.

@@ -22,13 +22,13 @@ _CELLS = re.compile(r"\t+|\s{2,}")
 
 
 def missing_folder(root: Path) -> Path | None:
-    """The first of the folders that is not there."""
+    """Return the first of the folders that is not there."""
     folders = [root / kind / name for kind in ("images", "annotations") for name in FOLDERS.values()]
     return next((folder for folder in folders if not folder.is_dir()), None)
 
 
 def pairs_of(root: Path, split: SplitName, channels: int, classes: int) -> Pairs:
-    """The images of a split, sorted by name, with their annotations.
+    """Return the images of a split, sorted by name, with their annotations.
 
     Raises:
         DataError: if there are none, or one has no annotation.
@@ -49,7 +49,7 @@ def pairs_of(root: Path, split: SplitName, channels: int, classes: int) -> Pairs
 
 
 def class_list(root: Path) -> tuple[str, ...] | None:
-    """The names in ``objectInfo150.txt`` or its like, in the order of the labels; None where there is no such file.
+    """Return the names in ``objectInfo150.txt`` or its like, in the order of labels; None where there is no such file.
 
     Its lines begin with the label, 1 and so on, and end with the name, tabs between; a first line of titles is passed
     over.
@@ -75,7 +75,7 @@ def class_list(root: Path) -> tuple[str, ...] | None:
 
 
 def checks(root: Path) -> list[FileCheck]:
-    """A line for each folder, and how many images are in it."""
+    """Return a check of each folder, with how many images are in it."""
     return [_check(root / "images" / name) for name in FOLDERS.values()]
 
 

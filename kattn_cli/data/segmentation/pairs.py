@@ -1,4 +1,4 @@
-"""Images with their annotations as they lie on disk, and the processes that decode them.
+"""Images with their annotations on disk, and the work of the processes that decode them.
 
 An annotation is a picture of labels, one a pixel: 0 for none, then the classes from 1 on, as ADE20K has them. A mask
 is what it becomes: the classes from 0 on, and :data:`IGNORED` for no label.
@@ -43,7 +43,7 @@ class Pairs:
         return len(self.images.paths)
 
     def read(self, row: int) -> tuple[Image.Image, Image.Image]:
-        """The image, and its mask as a picture of labels, of the same size.
+        """Return the image, and its mask as a picture of labels, of the same size.
 
         Raises:
             Unreadable: if either cannot be read, they differ in size, or a label is beyond the classes.
@@ -59,7 +59,7 @@ class Pairs:
 
 
 def _open_annotation(path: str) -> np.ndarray:
-    """``(height, width)`` uint8."""
+    """Return the annotation, ``(height, width)`` uint8."""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module="PIL")
@@ -77,7 +77,7 @@ def _open_annotation(path: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class PairWork(Dataset[Decoded]):
-    """What a worker does: one whole batch at a time, of images that ``view`` makes of one size.
+    """The work of a process: one whole batch at a time, of images that ``view`` makes of one size.
 
     It gives uint8 ``(B, channels, H, W)`` and masks, uint8 ``(B, h, w)``, of those that can be read.
     """
@@ -149,7 +149,7 @@ class WholeView:
 
 
 def scaled_size(size: tuple[int, int], shorter: int) -> tuple[int, int]:
-    """Width and height with this shorter side and, rounded to pixels, the same ratio."""
+    """Return width and height with this shorter side and, rounded to pixels, the same ratio."""
     width, height = size
     if width <= height:
         return shorter, max(shorter, round(height * shorter / width))
@@ -161,7 +161,7 @@ def _resized(picture: Image.Image, size: tuple[int, int], how: Image.Resampling)
 
 
 def _cropped(picture: Image.Image, box: tuple[int, int, int, int], fill: int) -> Image.Image:
-    """The box, which may reach beyond the picture to the right and below."""
+    """Return the box, which may reach beyond the picture to the right and below."""
     left, top, right, bottom = box
     inside = picture.crop((left, top, min(right, picture.width), min(bottom, picture.height)))
     if inside.size == (right - left, bottom - top):

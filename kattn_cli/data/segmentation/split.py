@@ -1,4 +1,4 @@
-"""A split of images with masks: whole images of any size to be judged by, crops of one size to train on."""
+"""Splits of images with masks: whole images of any size to evaluate on, crops of one size to train on."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class MaskSplit:
         return len(self.rows)
 
     def subset(self, indices: Tensor) -> MaskSplit:
-        """The images at ``indices`` ``(m,)``, in that order."""
+        """Return the images at ``indices`` ``(m,)``, in that order."""
         return replace(self, rows=self.rows[indices.cpu()])
 
     def first(self, count: int | None) -> MaskSplit:
-        """The first ``count`` images, or all."""
+        """Return the first ``count`` images, or all."""
         return replace(self, rows=self.rows[:count])
 
     def to(self, device: torch.device) -> MaskSplit:
-        """The same, giving its batches on another device."""
+        """Return the same split, giving its batches on another device."""
         return replace(self, device=torch.device(device))
 
     def take(self, indices: Tensor) -> tuple[Tensor, Tensor]:
-        """The centres of the images at ``indices``: ``(B, channels, S, S)`` float32, and masks ``(B, S, S)`` int64.
+        """Return the centres of images at ``indices``: ``(B, channels, S, S)`` float32; masks ``(B, S, S)`` int64.
 
         Raises:
             DataError: if none of them, or more than are put up with, cannot be read.
@@ -59,7 +59,7 @@ class MaskSplit:
         return as_pixels(images), masks
 
     def batches(self, size: int) -> Iterator[Wholes]:
-        """Whole images with their masks, in order, ``size`` at a time.
+        """Yield whole images with their masks, in order, ``size`` at a time.
 
         Raises:
             DataError: if more images cannot be read than ``corruption`` puts up with.
@@ -75,7 +75,7 @@ class MaskSplit:
                 images, masks = [], []
 
     def stream(self, plan: Sequence[Batch], view: View | None = None) -> Iterator[tuple[Tensor, Tensor]]:
-        """Crops for each batch of ``plan``, made ahead: uint8 ``(B, channels, S, S)``, and masks ``(B, S, S)`` int64.
+        """Yield crops for each batch of ``plan``, made ahead: uint8 ``(B, channels, S, S)``; masks ``(B, S, S)`` int64.
 
         Args:
             plan: batches, each of images by their index in the split, and the seed of each.
@@ -87,12 +87,12 @@ class MaskSplit:
         for number, (images, masks) in enumerate(self._decode(plan, view or RandomView(self.image_size))):
             if not len(images):
                 raise DataError(
-                    f"none of the {len(plan[number])} images of a batch can be read: {self.corruption.told()}"
+                    f"none of the {len(plan[number])} images of a batch can be read: {self.corruption.summary()}"
                 )
             yield images, masks.long()
 
     def _decode(self, plan: Sequence[Batch], view: View) -> Iterator[tuple[Tensor, Tensor]]:
-        """One, perhaps empty, batch for each of ``plan``, on the split's device."""
+        """Yield one, perhaps empty, batch for each of ``plan``, on the split's device."""
         work = PairWork(self.pairs, self.rows, view)
         for images, masks, problems in decoded_batches(work, plan, self.workers, pin=self.device.type == "cuda"):
             for name, reason in problems:

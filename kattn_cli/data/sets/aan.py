@@ -74,7 +74,7 @@ class Aan(SequenceDataSet):
         raise DataError(f"{self.name}: cannot be fetched; {self.how_to_get}")
 
     def load(self) -> dict[SplitName, SequenceSplit]:
-        """Pairs of uint8 ``(n, 2, N)``, mapped from a file, with lengths ``(n, 2)``.
+        """Load pairs of uint8 ``(n, 2, N)``, mapped from a file, with lengths ``(n, 2)``.
 
         Raises:
             DataError: if a file is missing or empty, has a line of another form, or what is read cannot be kept.
@@ -94,7 +94,7 @@ class Aan(SequenceDataSet):
         return np.dtype([("texts", np.uint8, (2, self.seq_len)), ("lengths", np.int64, 2), ("label", np.int64)])
 
     def _read(self, path: Path) -> np.ndarray:
-        """The rows, copied on writing, since torch wants what can be written."""
+        """Return the rows, copied on writing, since torch wants what can be written."""
         try:
             rows = np.load(path, mmap_mode="c")
         except (ValueError, EOFError):
@@ -104,7 +104,7 @@ class Aan(SequenceDataSet):
         return rows
 
     def _write(self, file: Path, path: Path) -> None:
-        """Row by row, so that no more than one is in memory."""
+        """Write row by row, so that no more than one is in memory."""
         with open(file, "rb") as lines:
             count = sum(1 for _ in lines)
         if not count:
@@ -120,7 +120,7 @@ class Aan(SequenceDataSet):
 
 
 def _pairs(file: Path) -> Iterator[tuple[int, bytes, bytes]]:
-    """Label and texts of each line.
+    """Yield label and texts of each line.
 
     Raises:
         DataError: if a line has not five columns, no label 0 or 1, or an empty text.

@@ -55,7 +55,7 @@ class Cifar10(ImageDataSet):
         return f"there is no file {path}; {self.how_to_get}" if path else ""
 
     def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
-        """Training and test images as uint8, of 32 × 32."""
+        """Load training and test images as uint8, of 32 × 32."""
         if self.download and self.missing():
             self.fetch()
         if missing := self.missing():
@@ -92,7 +92,7 @@ class Cifar10(ImageDataSet):
             self.torchvision_class(self.root, download=True)
 
     def _sums(self) -> dict[Path, str]:
-        """Each file with its MD5 sum."""
+        """Return each file with its MD5 sum."""
         source = self.torchvision_class
         meta = (source.meta["filename"], source.meta["md5"])
         folder = self.root / source.base_folder

@@ -8,7 +8,7 @@ from kattn_cli.data.sets.cifar10 import Cifar10
 
 
 class Cifar100(Cifar10):
-    """As :class:`Cifar10`, by name ``cifar100``; the folder is ``cifar-100-python``."""
+    """CIFAR-100, as :class:`Cifar10`; the folder is ``cifar-100-python``."""
 
     name = "cifar100"
     description = "60,000 small photographs"

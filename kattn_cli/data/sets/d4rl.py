@@ -26,7 +26,7 @@ LIMIT = 1000
 
 
 def read_d4rl(path: Path, environment: str | None) -> Recorded:
-    """The whole episodes of a file; ``environment``: None for the one that the file names.
+    """Return the whole episodes of a file; ``environment``: None for the one that the file names.
 
     Raises:
         DataError: if it is no HDF5 file, lacks an array, has one of another shape or with numbers that are not
@@ -45,7 +45,7 @@ def read_d4rl(path: Path, environment: str | None) -> Recorded:
 
 
 def widths(path: Path) -> tuple[int, int]:
-    """Of an observation and of an action; no step is read.
+    """Return the widths of an observation and of an action; no step is read.
 
     Raises:
         DataError: as :func:`read_d4rl`, for what can be seen without reading.
@@ -57,7 +57,7 @@ def widths(path: Path) -> tuple[int, int]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """The file; what is wrong with it while it is read is told in one line, too."""
+    """Open the file; a fault while it is read is reported in one line, too."""
     import h5py
 
     try:
@@ -93,7 +93,7 @@ def _fits(shape: tuple[int, ...], wide: bool) -> bool:
 
 
 def _environment(path: Path, file: Any) -> str:
-    """By the file's attribute, or by its name."""
+    """Return the environment by the file's attribute, or by its name."""
     if "environment" in file.attrs:
         return str(file.attrs["environment"])
     if (name := short_name(path.stem)) in ENVIRONMENTS:
@@ -103,7 +103,7 @@ def _environment(path: Path, file: Any) -> str:
 
 
 def _bounds(file: Any, environment: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """By the file's attributes; ±1 for the environments of D4RL; None where nothing is known."""
+    """Return the bounds by the file's attributes; ±1 for D4RL's environments; None where nothing is known."""
     if "action_low" in file.attrs and "action_high" in file.attrs:
         low, high = (np.array(json.loads(file.attrs[name]), np.float32) for name in ("action_low", "action_high"))
         return low, high
@@ -114,7 +114,7 @@ def _bounds(file: Any, environment: str) -> tuple[np.ndarray, np.ndarray] | None
 
 
 def _timed_out(terminals: np.ndarray) -> np.ndarray:
-    """Where episodes end if none has more than :data:`LIMIT` steps."""
+    """Return where episodes end if none has more than :data:`LIMIT` steps."""
     ends = np.flatnonzero(terminals)
     starts = np.concatenate([[0], ends + 1])
     lengths = np.diff(np.append(starts, len(terminals)))
@@ -210,7 +210,7 @@ class D4rl(TrajectorySet):
         return read_d4rl(self._file(), self.environment)
 
     def _file(self) -> Path:
-        """The file, where it is or is looked for first."""
+        """Return the file, where it is or is looked for first."""
         if self.path:
             return self.path
         candidates = self._candidates()

@@ -34,11 +34,11 @@ class Digits(ImageDataSet):
         return Facts(classes=10, channels=1, image_size=8, own_validation=True)
 
     def missing(self) -> str:
-        """Nothing ever is."""
+        """Return an empty string: nothing ever is."""
         return ""
 
     def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
-        """The three splits."""
+        """Load the three splits."""
         bunch = sklearn.datasets.load_digits()
         images = torch.tensor(bunch.images / 16, dtype=torch.float32)[:, None]
         labels = torch.tensor(bunch.target, dtype=torch.int64)
@@ -50,9 +50,9 @@ class Digits(ImageDataSet):
         return {name: MemorySplit(images[mask], labels[mask]) for name, mask in chosen.items()}
 
     def files(self) -> list[FileCheck]:
-        """The one file inside scikit-learn."""
+        """Return the one file inside scikit-learn."""
         path = Path(sklearn.datasets.__file__).parent / "data" / "digits.csv.gz"
         return [FileCheck(path, "no checksum known" if path.is_file() else "missing")]
 
     def fetch(self) -> None:
-        """Nothing to do."""
+        """Do nothing: the data come with scikit-learn."""

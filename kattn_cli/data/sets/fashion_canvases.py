@@ -64,7 +64,7 @@ class Items:
 
 
 def canvas(items: Items, size: int, dice: np.random.Generator) -> tuple[Picture, Picture]:
-    """A canvas ``(size, size)`` in grey values, and its mask: 0 for the ground, 1 + the class for an item."""
+    """Return a canvas ``(size, size)`` in grey values, and its mask: 0 for the ground, 1 + the class for an item."""
     ground = _clouds(size, dice)
     mask = np.full((size, size), BACKGROUND, dtype=np.uint8)
     for _ in range(dice.integers(*ITEMS)):
@@ -84,14 +84,14 @@ def canvas(items: Items, size: int, dice: np.random.Generator) -> tuple[Picture,
 
 
 def _item(picture: Picture, side: int) -> tuple[Picture, NDArray[np.bool_]]:
-    """The picture, ``side`` pixels wide and tall, and which of them are the item's."""
+    """Return the picture, ``side`` pixels wide and tall, and which of them are the item's."""
     whole = binary_fill_holes(picture >= INK).astype(np.uint8) * 255
     small, shape = (Image.fromarray(one).resize((side, side), Image.Resampling.BILINEAR) for one in (picture, whole))
     return np.asarray(small), np.asarray(shape) > 127
 
 
 def _clouds(size: int, dice: np.random.Generator) -> NDArray[np.float32]:
-    """Smooth shades of grey from a coarse grid of random ones."""
+    """Return smooth shades of grey from a coarse grid of random ones."""
     coarse = dice.uniform(0, CLOUDS, (CLOUD_CELLS, CLOUD_CELLS)).astype(np.float32)
     return np.array(Image.fromarray(coarse).resize((size, size), Image.Resampling.BICUBIC)).clip(0, 255)
 
@@ -190,7 +190,7 @@ class FashionCanvases(Ade20k):
         return super().load(data, image_size)
 
     def _write(self) -> None:
-        """In a folder beside, which takes the name when all is in it."""
+        """Write into a folder beside, which takes the name when all is in it."""
         new = self.root.with_name(f".{self.root.name}.{socket.gethostname()}.{os.getpid()}")
         shutil.rmtree(new, ignore_errors=True)
         try:

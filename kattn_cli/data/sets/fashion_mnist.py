@@ -11,7 +11,7 @@ from kattn_cli.data.sets.mnist import Mnist
 
 
 class FashionMnist(Mnist):
-    """As :class:`Mnist`, by name ``fashion_mnist``; without ``root``, Debian's package is looked for too."""
+    """Fashion-MNIST, as :class:`Mnist`; without ``root``, Debian's package is looked for too."""
 
     name = "fashion_mnist"
     description = "70,000 pictures of clothes"

@@ -186,7 +186,7 @@ class HuggingFace(FileDataSet):
         return torch.tensor([numbers[value] for value in values], dtype=torch.int64)
 
     def _values(self, name: SplitName) -> list[Any]:
-        """The labels as they are in the table."""
+        """Return the labels as they are in the table."""
         values = self._column(name, self._label_column).to_pylist()
         for row, value in enumerate(values):
             if not isinstance(value, int | str):
@@ -265,7 +265,7 @@ class _Shape:
 
 
 def _shape_of(rows: Rows) -> _Shape:
-    """Channels, and the size that all have in common, of images spread over the column."""
+    """Return channels, and the size that all have in common, of images spread over the column."""
     sizes, modes = set(), set()
     for row in np.unique(np.linspace(0, len(rows.column) - 1, _LOOKED_AT, dtype=np.int64)).tolist():
         source = rows.source(row)
@@ -280,7 +280,7 @@ def _shape_of(rows: Rows) -> _Shape:
 
 
 def _hub_cache(name: str) -> Path:
-    """Where ``datasets`` keeps its copy of a data set."""
+    """Return where ``datasets`` keeps its copy of a data set."""
     import datasets
     from datasets.naming import camelcase_to_snakecase
 

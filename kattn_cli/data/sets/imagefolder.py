@@ -100,7 +100,7 @@ class ImageFolder(FileDataSet):
         raise DataError(f"imagefolder: these are images of your own, which cannot be fetched; {self.how_to_get}")
 
     def _classes(self) -> list[str]:
-        """The class folders in the order of their labels, which every split has."""
+        """Return the class folders in the order of their labels, which every split has."""
         there = {split: class_folders(self.root / folder) for split, folder in self.folders.items()}
         if self.class_list:
             listed = read_class_list(self.class_list)
@@ -126,7 +126,7 @@ _KEYS: dict[SplitName, str] = {"train": "train", "test": "test", "validation": "
 
 
 def class_folders(folder: Path) -> list[str]:
-    """The names of the folders in a folder, sorted.
+    """Return the names of the folders in a folder, sorted.
 
     Raises:
         DataError: if there are fewer than two.
@@ -140,7 +140,7 @@ def class_folders(folder: Path) -> list[str]:
 
 
 def read_class_list(path: Path) -> list[str]:
-    """The names in a class list.
+    """Return the names in a class list.
 
     Raises:
         DataError: if it cannot be read, a name comes twice, or there are fewer than two.
@@ -161,7 +161,7 @@ def read_class_list(path: Path) -> list[str]:
 
 
 def images_below(folder: str) -> Iterator[str]:
-    """The paths of all images in a folder and the folders in it, in no order."""
+    """Return the paths of all images in a folder and the folders in it, in no order."""
     for entry in os.scandir(folder):
         if entry.name.startswith("."):
             continue

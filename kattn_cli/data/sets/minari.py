@@ -16,7 +16,7 @@ from kattn_cli.errors import DataError
 
 
 def read_minari(folder: Path, environment: str | None) -> Recorded:
-    """The whole episodes; ``environment``: None for the one that the data set was recorded in.
+    """Return the whole episodes; ``environment``: None for the one that the data set was recorded in.
 
     An episode that neither ended nor ran out of time is left out wherever it stands.
 
@@ -50,7 +50,7 @@ def read_minari(folder: Path, environment: str | None) -> Recorded:
 
 
 def widths_of_minari(folder: Path) -> tuple[int, int]:
-    """Of an observation and of an action; no step is read.
+    """Return the widths of an observation and of an action; no step is read.
 
     Raises:
         DataError: as :func:`read_minari`, for what can be seen without reading.

@@ -30,7 +30,7 @@ _UINT8 = b"\x00\x00\x08"
 
 
 def contents(path: Path) -> bytes:
-    """The bytes of ``path``, decompressed if they are gzipped.
+    """Return the bytes of ``path``, decompressed if they are gzipped.
 
     Raises:
         DataError: if it cannot be read or decompressed.
@@ -45,12 +45,12 @@ def contents(path: Path) -> bytes:
 
 
 def content_md5(path: Path) -> str:
-    """The MD5 sum of :func:`contents`, which no compressor has a say in."""
+    """Return the MD5 sum of :func:`contents`, which does not depend on the compressor."""
     return hashlib.md5(contents(path), usedforsecurity=False).hexdigest()
 
 
 def read_idx(path: Path, shape: tuple[int, ...]) -> Tensor:
-    """``(n, *shape)`` uint8.
+    """Return ``(n, *shape)`` uint8.
 
     Raises:
         DataError: if the file is damaged, cut short or too long, or holds items of another shape.
@@ -73,7 +73,7 @@ def read_idx(path: Path, shape: tuple[int, ...]) -> Tensor:
 
 
 def read_labels(path: Path, count: int, classes: int) -> Tensor:
-    """``(count,)`` int64.
+    """Return ``(count,)`` int64.
 
     Raises:
         DataError: as :func:`read_idx`; also if there are more or fewer, or one is out of range.
@@ -145,7 +145,7 @@ class Mnist(ImageDataSet):
         return ""
 
     def load(self, data: ImageSection, image_size: int) -> dict[SplitName, Split]:
-        """Training and test images as uint8, of 28 × 28."""
+        """Load training and test images as uint8, of 28 × 28."""
         if self.download and self.missing():
             self.fetch()
         if missing := self.missing():
@@ -176,7 +176,7 @@ class Mnist(ImageDataSet):
             self.torchvision_class(self.root, download=True)
 
     def _found(self) -> dict[str, Path | None]:
-        """Each file where it lies, in the folder that has most of them."""
+        """Return each file where it lies, in the folder that has most of them."""
         parts = (".", "raw", f"{self.torchvision_class.__name__}/raw")
         folders = [place / part for place in self._looked_in for part in parts]
         return max((_files_in(folder) for folder in folders), key=lambda found: sum(map(bool, found.values())))

@@ -89,7 +89,7 @@ class Pixels(SequenceDataSet):
         self._cifar.fetch()
 
     def load(self) -> dict[SplitName, SequenceSplit]:
-        """``train`` and ``test``, uint8.
+        """Load ``train`` and ``test``, uint8.
 
         Raises:
             DataError: if a file is missing or damaged, or has other images than CIFAR-10.
@@ -145,7 +145,7 @@ class Pixels(SequenceDataSet):
 
 
 def luma(images: Tensor) -> Tensor:
-    """Grey values ``(n, 1, H, W)`` of ``(n, 3, H, W)``, both uint8."""
+    """Return grey values ``(n, 1, H, W)`` of ``(n, 3, H, W)``, both uint8."""
     red, green, blue = images.int().unbind(1)
     return ((19595 * red + 38470 * green + 7471 * blue + 2**15) >> 16).to(torch.uint8)[:, None]
 

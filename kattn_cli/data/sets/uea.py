@@ -180,12 +180,12 @@ class Uea(SequenceDataSet):
         return FileCheck(path, "no checksum known", content)
 
     def _paths(self) -> dict[SplitName, Path]:
-        """Each file where it lies, or else where it is looked for first."""
+        """Return each file where it lies, or else where it is looked for first."""
         folder = self._folder()
         return {split: folder / self._file(split) for split in _ENDINGS}
 
     def _folder(self) -> Path:
-        """The folder that has most of the files."""
+        """Return the folder that has most of the files."""
         return max(self._looked_in(), key=self._files_in)
 
     def _files_in(self, folder: Path) -> int:

@@ -33,19 +33,20 @@ class Steps(NamedTuple):
 
 
 def joined(parts: Sequence[Steps]) -> Steps:
-    """One after the other."""
+    """Return steps one after the other."""
     return Steps(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def whole_episodes(steps: Steps) -> Steps:
-    """Without the steps after the last episode's end."""
+    """Return the steps without those after the last episode's end."""
     count = int(steps.ends[-1]) + 1 if len(steps.ends) else 0
     return Steps(*(array[:count] for array in steps))
 
 
 def returns_of(rewards: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """The sum of the rewards of each episode, float64 ``(E,)``; ``ends``: the index of its last step ``(E,)``."""
+    """Return the sum of rewards of each episode, float64 ``(E,)``; ``ends``: the index of its last step ``(E,)``."""
     starts = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
+    # In float64, since a thousand float32 rewards added up would lose digits of a return.
     return np.add.reduceat(rewards.astype(np.float64), starts) if len(ends) else np.empty(0)
 
 

@@ -1,4 +1,4 @@
-"""What a data set of trajectories says of itself, and what it holds.
+"""Data sets of trajectories, and the recorded episodes that they hold.
 
 An episode ends where the environment ended it (a terminal) or where its time was up (a timeout). The steps after the
 last end belong to an episode whose return nobody knows: they are left out, and counted.
@@ -47,8 +47,8 @@ class Recorded:
         """Of each episode, float64 ``(E,)``."""
         return returns_of(self.rewards, self.ends)
 
-    def told(self) -> str:
-        """Episodes, steps and returns, in words."""
+    def summary(self) -> str:
+        """Return episodes, steps and returns, in words."""
         returns = self.returns
         mean = float(returns.mean())
         score = normalised_score(self.environment, mean)
@@ -69,7 +69,7 @@ def recorded(
     ends: np.ndarray,
     bounds: tuple[np.ndarray, np.ndarray] | None,
 ) -> Recorded:
-    """Episodes from ``observations``, ``actions`` and ``rewards``; without ``bounds``, those of the actions there are.
+    """Return whole episodes of ``observations``, ``actions``, ``rewards``; ``bounds`` default to those of the actions.
 
     Raises:
         DataError: if a number is not finite, an action is out of its bounds, or no episode is whole.
@@ -137,7 +137,7 @@ class TrajectorySet(DataSet):
 
     @abstractmethod
     def facts(self) -> TrajectoryFacts:
-        """Widths, without reading a step.
+        """Return the widths, without reading a step.
 
         Raises:
             DataError: if that needs files which are not there or damaged.
@@ -145,14 +145,14 @@ class TrajectorySet(DataSet):
 
     @abstractmethod
     def load(self) -> Recorded:
-        """Every whole episode.
+        """Load every whole episode.
 
         Raises:
             DataError: if a file is missing, damaged, or not of this kind, in one line that says where.
         """
 
     def lacking(self) -> str:
-        """Empty if the package that reads it is installed; else one line."""
+        """Return an empty string if the package that reads it is installed; else one line."""
         if find_spec(self.needs) is None:
             needed = f"{self.name} is read by {self.needs}"
             return f"data.name: {needed}, which is not installed: pip install 'kattn[control]'"

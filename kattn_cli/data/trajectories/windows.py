@@ -1,4 +1,4 @@
-"""Episodes, of which a model sees windows of some steps each."""
+"""Windows of episodes, of some steps each, which a model sees."""
 
 from __future__ import annotations
 
@@ -52,10 +52,11 @@ class TrajectorySplit:
         return len(self.starts)
 
     def take(self, indices: Tensor | slice) -> tuple[Windows, Padded]:
-        """The windows at ``indices``, and the actions in them."""
+        """Return the windows at ``indices``, and the actions in them."""
         starts = self.starts[indices.to(self.starts.device) if isinstance(indices, Tensor) else indices]
         steps = starts[:, None] + torch.arange(self.context, device=starts.device)
         mask = steps < self.ends[starts][:, None]
+        # Padding reads the window's first step, which exists, and is set to 0 below.
         steps = torch.where(mask, steps, starts[:, None])
         keep = mask[..., None]
         actions = self.actions[steps] * keep
@@ -69,20 +70,20 @@ class TrajectorySplit:
         return windows, Padded(actions, mask)
 
     def subset(self, indices: Tensor) -> TrajectorySplit:
-        """The windows at ``indices`` ``(m,)``, in that order."""
+        """Return the windows at ``indices`` ``(m,)``, in that order."""
         return replace(self, starts=self.starts[indices.to(self.starts.device)])
 
     def first(self, count: int | None) -> TrajectorySplit:
-        """The first ``count`` windows, or all."""
+        """Return the first ``count`` windows, or all."""
         return replace(self, starts=self.starts[:count])
 
     def to(self, device: torch.device) -> TrajectorySplit:
-        """The same on another device."""
+        """Return the same split on another device."""
         names = ("returns", "states", "actions", "timesteps", "ends", "starts")
         return replace(self, **{name: getattr(self, name).to(device) for name in names})
 
     def batches(self, size: int) -> Iterator[tuple[Windows, Padded]]:
-        """In order, ``size`` windows at a time."""
+        """Yield batches in order, ``size`` windows at a time."""
         for start in range(0, len(self), size):
             yield self.take(slice(start, start + size))
 
@@ -116,7 +117,7 @@ class TrajectoryData:
     unreadable: Callable[[], list[str]] = list
 
     def sample(self, count: int, device: torch.device | str) -> Windows:
-        """``count`` windows of noise, without padding."""
+        """Return ``count`` windows of noise, without padding."""
         shape = (count, self.context)
         return Windows(
             self.return_scale * torch.rand(*shape, 1, device=device),
@@ -127,6 +128,6 @@ class TrajectoryData:
         )
 
     def targets(self, count: int, device: torch.device | str) -> Padded:
-        """The actions of as many."""
+        """Return the actions of as many windows."""
         windows = self.sample(count, device)
         return Padded(windows.actions, windows.mask)

@@ -39,7 +39,7 @@ _WHAT_TO_GIVE = f"give a run's folder, a {VOCABULARY_FILE}, a tokenizer.json, or
 
 
 def vocabulary_options(kind: str, size: int | None, min_count: int, given: str | None) -> dict[str, int]:
-    """The options of a vocabulary that a recipe asks for, as :func:`build_vocabulary` takes them.
+    """Return the options of a vocabulary that a recipe asks for, as :func:`build_vocabulary` takes them.
 
     Args:
         given: ``vocabulary_from`` of the recipe, with which there is nothing to build.
@@ -60,7 +60,7 @@ def vocabulary_options(kind: str, size: int | None, min_count: int, given: str |
 
 
 def build_vocabulary(kind: str, options: Mapping[str, int], texts: Iterable[str]) -> VocabularyKind:
-    """A vocabulary of a training text.
+    """Return a vocabulary of a training text.
 
     Args:
         kind: one of :data:`VOCABULARIES`.
@@ -78,7 +78,7 @@ def build_vocabulary(kind: str, options: Mapping[str, int], texts: Iterable[str]
 
 
 def vocabulary_from(value: Any) -> VocabularyKind:
-    """The vocabulary whose ``to_json`` gave ``value``, or that of a ``tokenizer.json``'s content.
+    """Return the vocabulary whose ``to_json`` gave ``value``, or that of a ``tokenizer.json``'s content.
 
     Raises:
         DataError: if it is neither, in one line that names no file.
@@ -101,7 +101,7 @@ def vocabulary_from(value: Any) -> VocabularyKind:
 
 
 def read_vocabulary(given: str) -> VocabularyKind:
-    """The vocabulary in a run's folder, in a ``vocabulary.json`` or ``tokenizer.json``, or ``gpt2``.
+    """Return the vocabulary in a run's folder, in a ``vocabulary.json`` or ``tokenizer.json``, or ``gpt2``.
 
     Raises:
         DataError: in one line, if it is not there or cannot be read as one.
@@ -124,7 +124,7 @@ def read_vocabulary(given: str) -> VocabularyKind:
 
 
 def missing_vocabulary(given: str) -> str:
-    """Empty if there is something for :func:`read_vocabulary` to read; else what is missing, in one line."""
+    """Return an empty string if :func:`read_vocabulary` has something to read; else what is missing, in one line."""
     path = _file(given)
     if path is None or path.is_file():
         return ""
@@ -134,7 +134,7 @@ def missing_vocabulary(given: str) -> str:
 
 
 def _file(given: str) -> Path | None:
-    """None for GPT-2's, whose name gives way to a file or folder of that name."""
+    """Return the file of a vocabulary; None for GPT-2's, whose name gives way to a file or folder of that name."""
     path = Path(given).expanduser()
     if given == "gpt2" and not path.exists():
         return None

@@ -37,7 +37,7 @@ class Bpe:
 
     @classmethod
     def build(cls, texts: Iterable[str], *, size: int | None = None, min_count: int = 1) -> Bpe:
-        """Trained on ``texts``; of ``size`` tokens, by default 8,192, or fewer where nothing is left to merge."""
+        """Train on ``texts``; of ``size`` tokens, by default 8,192, or fewer where nothing is left to merge."""
         size = DEFAULT_SIZE if size is None else size
         if size < 256:
             raise ValueError("a BPE needs a size of 256 or more, one token for each byte")
@@ -51,7 +51,7 @@ class Bpe:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Bpe:
-        """From what :meth:`to_json` gave, or the content of a ``tokenizer.json`` under the key ``tokenizer``."""
+        """Return the vocabulary that :meth:`to_json` gave, or of a ``tokenizer.json`` under the key ``tokenizer``."""
         try:
             tokenizer = Tokenizer.from_str(json.dumps(value["tokenizer"]))
         except KeyError:
@@ -68,14 +68,14 @@ class Bpe:
         return max(self._tokenizer.get_vocab(with_added_tokens=True).values()) + 1
 
     def encode(self, text: str) -> np.ndarray:
-        """``(T,)``; a lone surrogate, which UTF-8 has not, is a question mark."""
+        """Return tokens ``(T,)``; a lone surrogate, which UTF-8 has not, is a question mark."""
         sound = text.encode("utf-8", errors="replace").decode()
         found = self._tokenizer.encode_batch_fast(list(parts(sound, _PART)), add_special_tokens=False)
         dtype = smallest_type(self.size)
         return np.concatenate([np.empty(0, dtype), *(np.array(part.ids, dtype) for part in found)])
 
     def decode(self, tokens: np.ndarray) -> str:
-        """The text of ``tokens`` ``(T,)``; bytes that are no UTF-8 are shown as U+FFFD."""
+        """Return the text of ``tokens`` ``(T,)``; bytes that are no UTF-8 are shown as U+FFFD."""
         return self._tokenizer.decode(tokens.tolist(), skip_special_tokens=False)
 
     def to_json(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Bpe:
 
 
 def byte_level(model: models.BPE) -> Tokenizer:
-    """A tokenizer of ``model`` that cuts words as GPT-2's does."""
+    """Return a tokenizer of ``model`` that cuts words as GPT-2's does."""
     tokenizer = Tokenizer(model)
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

@@ -20,7 +20,7 @@ class Bytes:
 
     @classmethod
     def build(cls, texts: Iterable[str], *, size: int | None = None, min_count: int = 1) -> Bytes:
-        """The same for every text, which is not read."""
+        """Return the vocabulary, the same for every text, which is not read."""
         return cls()
 
     @classmethod
@@ -29,13 +29,13 @@ class Bytes:
         return cls()
 
     def encode(self, text: str) -> np.ndarray:
-        """``(T,)`` uint8; a lone surrogate, which UTF-8 has not, is a question mark."""
+        """Return tokens ``(T,)`` uint8; a lone surrogate, which UTF-8 has not, is a question mark."""
         return np.frombuffer(text.encode("utf-8", errors="replace"), dtype=np.uint8)
 
     def decode(self, tokens: np.ndarray) -> str:
-        """The text of the bytes ``(T,)``."""
+        """Return the text of the bytes ``(T,)``."""
         return tokens.astype(np.uint8).tobytes().decode("utf-8", errors="replace")
 
     def to_json(self) -> dict[str, Any]:
-        """Its kind alone."""
+        """Return its kind alone."""
         return {"kind": self.kind}

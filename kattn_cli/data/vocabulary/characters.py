@@ -1,4 +1,4 @@
-"""Characters, which are Unicode's code points, as tokens."""
+"""Characters (Unicode code points) as tokens."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Characters:
 
     @classmethod
     def build(cls, texts: Iterable[str], *, size: int | None = None, min_count: int = 1) -> Characters:
-        """Of every character there is in ``texts``."""
+        """Return the vocabulary of every character there is in ``texts``."""
         found: set[str] = set()
         for text in texts:
             found.update(text)
@@ -42,7 +42,7 @@ class Characters:
 
     @property
     def size(self) -> int:
-        """That of the characters, and one."""
+        """The number of characters, and one."""
         return len(self.characters) + 1
 
     @property
@@ -51,11 +51,11 @@ class Characters:
         return len(self.characters)
 
     def encode(self, text: str) -> np.ndarray:
-        """``(T,)``, one token for each character."""
+        """Return tokens ``(T,)``, one for each character."""
         return self._tokens[_code_points(text)]
 
     def decode(self, tokens: np.ndarray) -> str:
-        """The characters of ``tokens`` ``(T,)``; the unknown is U+FFFD."""
+        """Return the characters of ``tokens`` ``(T,)``; the unknown is U+FFFD."""
         return _code_points(self.characters + UNKNOWN)[tokens].tobytes().decode("utf-32-le", errors="surrogatepass")
 
     def to_json(self) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Characters:
 
     @cached_property
     def _tokens(self) -> np.ndarray:
-        """Of each code point there can be."""
+        """The token of each code point there can be."""
         tokens = np.full(_CODE_POINTS, self.unknown, dtype=smallest_type(self.size))
         tokens[_code_points(self.characters)] = np.arange(len(self.characters))
         return tokens

@@ -17,7 +17,7 @@ _TOKENS = (f"{_FOLDER}/encoder.json", "196139668be63f3b5d6574427317ae82f612a97c5
 
 
 def gpt2() -> Bpe:
-    """The vocabulary; ``<|endoftext|>`` in a text is its token of that name.
+    """Return the vocabulary; ``<|endoftext|>`` in a text is its token of that name.
 
     Raises:
         DataError: in one line, if ``tiktoken`` is not installed, or its files are not here and cannot be downloaded.

@@ -1,4 +1,4 @@
-"""What every vocabulary is to the rest of kattn.
+"""The interface of vocabularies: text to tokens and back.
 
 A text can be cut so that the tokens of its parts are those of the whole: between something and a space that follows
 it, which is then the first of the next part, and after a single line end between two words. No word is cut there, nor
@@ -28,13 +28,13 @@ class Vocabulary(Protocol):
         """The token of whatever has none of its own; None where everything has."""
 
     def encode(self, text: str) -> np.ndarray:
-        """The tokens of ``text``, ``(T,)``, of the smallest unsigned type that holds them all."""
+        """Return the tokens of ``text``, ``(T,)``, of the smallest unsigned type that holds them all."""
 
     def decode(self, tokens: np.ndarray) -> str:
-        """The text of ``tokens`` ``(T,)``."""
+        """Return the text of ``tokens`` ``(T,)``."""
 
     def to_json(self) -> dict[str, Any]:
-        """All that :func:`~kattn_cli.data.vocabulary.vocabulary_from` needs to make it again."""
+        """Return all that :func:`~kattn_cli.data.vocabulary.vocabulary_from` needs to make it again."""
 
 
 class VocabularyKind(Vocabulary, Protocol):
@@ -48,7 +48,7 @@ class VocabularyKind(Vocabulary, Protocol):
 
     @classmethod
     def build(cls, texts: Iterable[str], *, size: int | None = None, min_count: int = 1) -> Self:
-        """The vocabulary of a training text.
+        """Return the vocabulary of a training text.
 
         Args:
             texts: the text, in pieces cut as :func:`~kattn_cli.data.vocabulary.vocabulary.parts` would.
@@ -61,7 +61,7 @@ class VocabularyKind(Vocabulary, Protocol):
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Self:
-        """The one that gave ``value``.
+        """Return the vocabulary that gave ``value``.
 
         Raises:
             KeyError, TypeError, ValueError: if none gave it.
@@ -69,7 +69,7 @@ class VocabularyKind(Vocabulary, Protocol):
 
 
 def smallest_type(size: int) -> np.dtype:
-    """The smallest unsigned type that holds ``0 … size - 1``."""
+    """Return the smallest unsigned type that holds ``0 … size - 1``."""
     return np.min_scalar_type(max(size - 1, 0))
 
 
@@ -78,7 +78,7 @@ _STEP = 4096
 
 
 def last_cut(text: str) -> int:
-    """The last place where ``text`` can be cut, or 0 where it cannot be."""
+    """Return the last place where ``text`` can be cut, or 0 where it cannot be."""
     looked_at = _STEP
     while True:
         start = max(len(text) - looked_at, 0)
@@ -89,7 +89,7 @@ def last_cut(text: str) -> int:
 
 
 def parts(text: str, length: int) -> Iterator[str]:
-    """``text`` in parts of about ``length`` characters, longer where it cannot be cut."""
+    """Yield ``text`` in parts of about ``length`` characters, longer where it cannot be cut."""
     start = 0
     while start < len(text):
         match = _CUT.search(text, start + length)

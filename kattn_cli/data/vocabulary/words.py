@@ -35,7 +35,7 @@ class Words:
 
     @classmethod
     def build(cls, texts: Iterable[str], *, size: int | None = None, min_count: int = 1) -> Words:
-        """Of the words that ``texts`` has ``min_count`` times or more, the most frequent ``size - 2``.
+        """Return the ``size - 2`` most frequent of the words that ``texts`` has ``min_count`` times or more.
 
         Words as frequent as each other stand in the order of their characters.
         """
@@ -55,7 +55,7 @@ class Words:
 
     @property
     def size(self) -> int:
-        """How many words, with ``<unk>`` and ``<eos>``."""
+        """The number of words, with ``<unk>`` and ``<eos>``."""
         return len(self.words)
 
     @property
@@ -64,13 +64,13 @@ class Words:
         return 0
 
     def encode(self, text: str) -> np.ndarray:
-        """``(T,)``, one token for each word and line end."""
+        """Return tokens ``(T,)``, one for each word and line end."""
         words = text.replace("\n", f" {LINE_END} ").split()
         numbers = self._numbers
         return np.fromiter((numbers.get(word, 0) for word in words), smallest_type(self.size), len(words))
 
     def decode(self, tokens: np.ndarray) -> str:
-        """The words of ``tokens`` ``(T,)``, joined with spaces, and a line end for each ``<eos>``."""
+        """Return the words of ``tokens`` ``(T,)``, joined with spaces, and a line end for each ``<eos>``."""
         words = ("\n" if token == 1 else self.words[token] for token in tokens.tolist())
         return re.sub(" ?\n ?", "\n", " ".join(words))
 

@@ -165,7 +165,7 @@ class Control(Task[TrajectorySet, TrajectorySection, TrajectoryData]):
 
     def contents(self, source: TrajectorySet, section: TrajectorySection) -> str:
         """See :class:`Task`."""
-        return source.load().told()
+        return source.load().summary()
 
 
 def _split(found: Recorded, episodes: np.ndarray, context: int) -> TrajectorySplit:

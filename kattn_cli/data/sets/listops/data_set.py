@@ -31,7 +31,7 @@ _HEADER = b"Source\tTarget"
 
 
 def read_file(path: Path, max_length: int) -> Sequences:
-    """All sequences of a file.
+    """Return all sequences of a file.
 
     Raises:
         DataError: if it cannot be read, is empty, or a line is no sequence of at most ``max_length`` tokens and its
@@ -147,7 +147,7 @@ class ListOps(SequenceDataSet):
         return dict(zip(SPLITS, _parts(self._generated(), self.wanted.counts), strict=True))
 
     def fetch(self) -> None:
-        """Generate and keep it."""
+        """Generate the data set and keep it."""
         if self.root is None:
             self._generated()
 
@@ -164,7 +164,7 @@ class ListOps(SequenceDataSet):
 
 
 def _parts(sequences: Sequences, counts: tuple[int, ...]) -> list[SequenceSplit]:
-    """The sequences cut into splits of ``counts``."""
+    """Return the sequences cut into splits of ``counts``."""
     ends = np.cumsum(counts)
     lengths, values = np.split(sequences.lengths, ends[:-1]), np.split(sequences.values, ends[:-1])
     tokens = np.split(sequences.tokens, sequences.lengths.cumsum()[ends[:-1] - 1])

@@ -33,12 +33,12 @@ _TWO_DIGITS = re.compile(rb"\d\d")
 
 
 def spelled(tokens: np.ndarray) -> str:
-    """``tokens`` ``(N,)`` as they are written, with blanks between them."""
+    """Return ``tokens`` ``(N,)`` as they are written, with blanks between them."""
     return " ".join(TOKENS[token] for token in tokens)
 
 
 def read_tokens(text: bytes) -> np.ndarray:
-    """The tokens of a written sequence, uint8 ``(N,)``.
+    """Return the tokens of a written sequence, uint8 ``(N,)``.
 
     Round brackets, which Long-Range Arena's files have around every pair, are left out, as its reader does.
 
@@ -84,12 +84,12 @@ class _Level:
         return self.entries > 0
 
     def of(self, trees: np.ndarray) -> _Level:
-        """Only the nodes of ``trees``, a mask over all of them."""
+        """Return only the nodes of ``trees``, a mask over all of them."""
         return _Level(self.tree[trees[self.tree]], self.entries[trees[self.tree]])
 
 
 def longest_possible(max_depth: int, max_args: int) -> int:
-    """The tokens of the largest tree."""
+    """Return the number of tokens of the largest tree."""
     length = 1
     for _ in range(max_depth - 1):
         length = 2 + max_args * length
@@ -99,7 +99,7 @@ def longest_possible(max_depth: int, max_args: int) -> int:
 def draw_sequences(
     draw: np.random.Generator, roots: int, *, min_length: int, max_length: int, max_depth: int, max_args: int
 ) -> Sequences:
-    """Of ``roots`` random trees those of more than ``min_length`` and fewer than ``max_length`` tokens, with values."""
+    """Draw ``roots`` random trees; return those of ``min_length`` to ``max_length`` tokens, exclusive, with values."""
     levels = _shapes(draw, roots, min_length, max_length, max_depth, max_args)
     contents = [_contents(draw, level) for level in levels]
     sizes, values = _sizes_and_values(levels, contents)
@@ -109,7 +109,7 @@ def draw_sequences(
 def _shapes(
     draw: np.random.Generator, roots: int, min_length: int, max_length: int, max_depth: int, max_args: int
 ) -> list[_Level]:
-    """The levels of the trees of the right length; those that become too long are given up on the way."""
+    """Return the levels of the trees of the right length; those that become too long are given up on the way."""
     tree = np.arange(roots)
     lengths = np.zeros(roots, dtype=np.int64)
     levels = []
@@ -128,14 +128,14 @@ def _shapes(
 
 
 def _contents(draw: np.random.Generator, level: _Level) -> np.ndarray:
-    """Each node's digit, or the number of its operator, uint8 ``(N,)``."""
+    """Draw each node's digit, or the number of its operator, uint8 ``(N,)``."""
     digits = draw.integers(0, 10, level.tree.size, dtype=np.uint8)
     operators = draw.integers(0, len(OPERATORS), level.tree.size, dtype=np.uint8)
     return np.where(level.is_list, operators, digits)
 
 
 def _sizes_and_values(levels: list[_Level], contents: list[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray]:
-    """From the leaves upwards: the tokens of each node with all below it, by depth, and the values of the roots."""
+    """Return the tokens of each node with all below it, by depth, and the values of the roots; from the leaves up."""
     sizes: list[np.ndarray] = []
     values = np.zeros(0, dtype=np.uint8)
     for level, content in zip(reversed(levels), reversed(contents), strict=True):
@@ -150,7 +150,7 @@ def _sizes_and_values(levels: list[_Level], contents: list[np.ndarray]) -> tuple
 
 
 def _evaluated(operators: np.ndarray, values: np.ndarray, entries: np.ndarray) -> np.ndarray:
-    """The value of each list, from its operator and the values of its entries, which lie one after the other."""
+    """Return the value of each list, from its operator and its entries' values, which lie one after the other."""
     lists, last = np.arange(entries.size), entries - 1
     table = np.full((entries.size, entries.max()), _NO_ENTRY, dtype=np.uint8)
     table[np.arange(table.shape[1]) < entries[:, None]] = values
@@ -161,7 +161,7 @@ def _evaluated(operators: np.ndarray, values: np.ndarray, entries: np.ndarray) -
 
 
 def _tokens(levels: list[_Level], contents: list[np.ndarray], sizes: list[np.ndarray]) -> np.ndarray:
-    """From the roots downwards, each node put at its place: all trees written one after the other."""
+    """Return all trees written one after the other: from the roots downwards, each node is put at its place."""
     tokens = np.empty(sizes[0].sum(), dtype=np.uint8)
     place = _starts(sizes[0])
     for depth, (level, content) in enumerate(zip(levels, contents, strict=True)):
@@ -175,5 +175,5 @@ def _tokens(levels: list[_Level], contents: list[np.ndarray], sizes: list[np.nda
 
 
 def _starts(counts: np.ndarray) -> np.ndarray:
-    """Where each of parts of these ``counts`` begins, laid one after the other."""
+    """Return where each of the parts of these ``counts`` begins, laid one after the other."""
     return np.cumsum(counts) - counts

@@ -22,7 +22,7 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Wanted:
-    """All that decides on the sequences: ``counts`` of training, validation and test, and see :mod:`.trees`."""
+    """All that decides which sequences are made: ``counts`` of training, validation and test, and see :mod:`.trees`."""
 
     min_length: int
     max_length: int
@@ -40,7 +40,7 @@ class Wanted:
 
 
 def generate(wanted: Wanted) -> Sequences:
-    """``sum(counts)`` sequences, none twice, in the order in which they were drawn: training first, then validation.
+    """Generate ``sum(counts)`` sequences, none twice, in the order in which they were drawn: training first.
 
     Raises:
         DataError: if there are hardly so many.
@@ -77,7 +77,7 @@ def write(path: Path, sequences: Sequences) -> None:
 
 
 def read(path: Path, count: int) -> Sequences:
-    """What :func:`write` has kept.
+    """Read what :func:`write` has kept.
 
     Raises:
         Damaged: if it is not ``count`` sequences, undamaged.
@@ -93,7 +93,7 @@ def read(path: Path, count: int) -> Sequences:
 
 
 def _new(drawn: Sequences, seen: set[bytes]) -> list[int]:
-    """Which of ``drawn`` are not in ``seen``, where they then are."""
+    """Return which of ``drawn`` are not in ``seen``, and add them there."""
     new = []
     for index, (start, end) in enumerate(_spans(drawn)):
         digest = blake2b(drawn.tokens[start:end].tobytes(), digest_size=16).digest()

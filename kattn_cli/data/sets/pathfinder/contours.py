@@ -32,15 +32,16 @@ class Dice:
         self._block: Iterator[int] = iter(())
 
     def below(self, count: int) -> int:
-        """One of 0 … ``count - 1``, ``count`` being far less than 2³²."""
+        """Return one of 0 … ``count - 1``, ``count`` being far less than 2³²."""
         number = next(self._block, None)
         if number is None:
             self._block = iter(self._draw.integers(0, 1 << 32, _BLOCK).tolist())
             number = next(self._block)
+        # The upper bits of the product: number / 2³² · count, rounded down, without floats.
         return number * count >> 32
 
     def one_of(self, choices: Sequence[T]) -> T:
-        """One of ``choices``."""
+        """Return one of ``choices``."""
         return choices[self.below(len(choices))]
 
 
@@ -81,7 +82,7 @@ class Snake:
             self._longest, self._dead_ends = len(self.paddles), 0
 
     def go_back(self) -> None:
-        """Lose the last paddle, and more the more often it was of no avail; never the first."""
+        """Remove the last paddle, and more of them the more often that did not help; never the first."""
         length = max(len(self.paddles) - 1 - self._dead_ends // 3, 1)
         self._dead_ends += 1
         del self.paddles[length:], self._near[length + 1 :]
@@ -132,7 +133,7 @@ class Room:
         return False
 
     def ends(self, paddle: Paddle) -> tuple[int, int, int, int]:
-        """Where a paddle begins and ends: ``(y, x, y, x)`` in 1/64 pixel."""
+        """Return where a paddle begins and ends: ``(y, x, y, x)`` in 1/64 pixel."""
         y, x = self._moves.to_end[paddle.direction]
         return paddle.y - y, paddle.x - x, paddle.y + y, paddle.x + x
 
@@ -169,7 +170,7 @@ class Picture:
 
 
 def arranged(scene: Scene, contour_length: int, label: int, dice: Dice) -> Picture:
-    """A random picture of this label.
+    """Return a random picture of this label.
 
     Raises:
         DataError: if two contours of ``contour_length`` paddles find no room.
@@ -196,7 +197,7 @@ def arranged(scene: Scene, contour_length: int, label: int, dice: Dice) -> Pictu
 
 
 def _long_snakes(room: Room, length: int, dice: Dice) -> list[np.ndarray] | None:
-    """Two contours ``(length, 2, 2)`` in 1/64 pixel, which the room then has; None if they got stuck."""
+    """Return two contours ``(length, 2, 2)`` in 1/64 pixel, which the room then has; None if they got stuck."""
     edge, away = 2 * room.scene.seed_distance * UNITS, room.scene.seed_distance * UNITS
     y, x = (edge + dice.below(room.scene.size * UNITS - 2 * edge) for _ in range(2))
     angle = dice.below(DIRECTIONS) * (2 * pi / DIRECTIONS)
@@ -219,7 +220,7 @@ def _long_snakes(room: Room, length: int, dice: Dice) -> list[np.ndarray] | None
 
 
 def _short_snake(room: Room, length: int) -> np.ndarray | None:
-    """A contour ``(length, 2, 2)`` in 1/64 pixel, which the room then has; None if there was no place for one."""
+    """Return a contour ``(length, 2, 2)`` in 1/64 pixel, which the room then has; None without a place for one."""
     for _ in range(_DISTRACTOR_TRIES):
         snake = Snake()
         if room.begin(snake) and all(room.extend(snake) for _ in range(length - 1)):
@@ -233,7 +234,7 @@ def _ends(room: Room, snake: Snake) -> np.ndarray:
 
 
 def _markable(long: list[np.ndarray], scene: Scene) -> bool:
-    """Whether discs at the four ends would touch no paddle but the one they are the end of, nor each other."""
+    """Return whether discs at the four ends would touch no other paddle, nor each other."""
     tips = np.stack([snake[place] for snake in long for place in ((0, 0), (-1, 1))])
     paddles = np.concatenate(long)
     distances = _distances(tips, paddles) / UNITS
@@ -244,7 +245,7 @@ def _markable(long: list[np.ndarray], scene: Scene) -> bool:
 
 
 def _distances(points: np.ndarray, paddles: np.ndarray) -> np.ndarray:
-    """``(P, N)``: from each of ``points`` ``(P, 2)`` to each line of ``paddles`` ``(N, 2, 2)``."""
+    """Return ``(P, N)``: from each of ``points`` ``(P, 2)`` to each line of ``paddles`` ``(N, 2, 2)``."""
     begin, along = paddles[:, 0], paddles[:, 1] - paddles[:, 0]
     to_points = points[:, None] - begin
     share = np.clip((to_points * along).sum(-1) / (along**2).sum(-1), 0, 1)

@@ -106,7 +106,7 @@ class Pathfinder(SequenceDataSet):
         return self._decoded(self._folder) if self._folder else {split: self._generated(split) for split in SPLITS}
 
     def fetch(self) -> None:
-        """Generate and keep it."""
+        """Generate the data set and keep it."""
         if self.root is None:
             self.load()
 

@@ -33,19 +33,19 @@ class Listed:
 
 
 def folder_of(root: Path, size: int, contour_length: int) -> Path:
-    """Where the pictures are: ``root`` holds ``pathfinder32``, or is that folder."""
+    """Return where the pictures are: ``root`` holds ``pathfinder32``, or is that folder."""
     name = f"pathfinder{size}"
     return (root if root.name == name else root / name) / DIFFICULTIES[contour_length]
 
 
 def metadata_files(folder: Path) -> list[Path]:
-    """The lists of pictures, by their number."""
+    """Return the lists of pictures, by their number."""
     found = (path for path in (folder / "metadata").glob("*.npy") if path.stem.isdecimal())
     return sorted(found, key=lambda path: int(path.stem))
 
 
 def listed(folder: Path) -> list[Listed]:
-    """All pictures that are not empty, in the order of the lists.
+    """Return all pictures that are not empty, in the order of the lists.
 
     Raises:
         DataError: if a line is not of that form, a picture is not there, or there are none.
@@ -57,7 +57,7 @@ def listed(folder: Path) -> list[Listed]:
 
 
 def rows(pictures: list[Listed], size: int) -> Iterator[np.ndarray]:
-    """The pixels of ``pictures``, row by row, and their labels, uint8 ``(n, size² + 1)``, some at a time.
+    """Yield the pixels of ``pictures``, row by row, and their labels, uint8 ``(n, size² + 1)``, some at a time.
 
     Raises:
         DataError: if one cannot be read, or is of another size.

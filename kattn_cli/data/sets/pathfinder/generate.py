@@ -1,4 +1,4 @@
-"""A whole split of pictures, by all processors, and the file that it is kept in."""
+"""Generation of a whole split of pictures, by all processors, and the file that it is kept in."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FINER = 8
 
 
 def drawn(picture: Picture, scene: Scene) -> np.ndarray:
-    """``(size, size)`` uint8, white on black: drawn 8 times as fine by Pillow, then averaged."""
+    """Draw ``(size, size)`` uint8, white on black: drawn 8 times as fine by Pillow, then averaged."""
     side = scene.size * FINER
     paddles, markers = Image.new("L", (side, side)), Image.new("L", (side, side))
     pen = ImageDraw.Draw(paddles)
@@ -43,7 +43,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Wanted:
-    """All that decides on a split of generated pictures; ``split``: 0, 1, 2, for seeds of their own."""
+    """All that decides which split of pictures is generated; ``split``: 0, 1, 2, for seeds of their own."""
 
     size: int
     contour_length: int
@@ -65,13 +65,13 @@ def write(path: Path, wanted: Wanted) -> None:
 
 
 def chunk(wanted: Wanted, start: int, count: int) -> np.ndarray:
-    """The rows of :func:`pictures`, uint8 ``(count, size² + 1)``."""
+    """Return the rows of :func:`pictures`, uint8 ``(count, size² + 1)``."""
     scene = SCENES[wanted.size]
     return np.stack([np.append(drawn(one, scene), np.uint8(one.label)) for one in pictures(wanted, start, count)])
 
 
 def pictures(wanted: Wanted, start: int, count: int) -> Iterator[Picture]:
-    """``count`` pictures from the one numbered ``start`` on; half, or of an odd number the larger half, of class 1."""
+    """Return ``count`` pictures from number ``start`` on; half, or of an odd number the larger half, of class 1."""
     key = (wanted.size, wanted.contour_length, wanted.split, start)
     draw = np.random.default_rng(np.random.SeedSequence(wanted.seed, spawn_key=key))
     labels = draw.permutation(np.arange(1, count + 1) % 2)
@@ -93,7 +93,7 @@ def write_rows(path: Path, parts: Iterator[np.ndarray], count: int, size: int) -
 
 
 def read_rows(path: Path, count: int, size: int) -> np.ndarray:
-    """The rows of such a file, mapped; what is changed of them stays in memory.
+    """Return the rows of such a file, mapped; what is changed of them stays in memory.
 
     Raises:
         Damaged: if it is cut short, or not of ``count`` rows.

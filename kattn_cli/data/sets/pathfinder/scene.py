@@ -1,4 +1,4 @@
-"""What the pictures of each size are made of: the values that Long-Range Arena gives for its own.
+"""Sizes of what the pictures are made of: the values that Long-Range Arena gives for its own.
 
 They stand in its ``pathfinder.py``, as changes to the defaults of Linsley's program (``snakes2_wrapper.py``).
 
@@ -93,7 +93,7 @@ class Moves:
 
 @cache
 def moves(scene: Scene, gap: int) -> Moves:
-    """The tables for gaps of twice ``gap``."""
+    """Return the tables for gaps of twice ``gap``."""
     angles = np.arange(DIRECTIONS) * (2 * np.pi / DIRECTIONS)
     ahead = np.stack((np.sin(angles), np.cos(angles)), axis=1)
     half = scene.paddle_length / 2
@@ -132,7 +132,7 @@ def moves(scene: Scene, gap: int) -> Moves:
 
 
 def turns(continuity: float) -> list[int]:
-    """Turns of at most a right angle, each about as often as Linsley's weight has it: cos² of ``continuity`` × it.
+    """Return turns of at most a right angle, about as often as Linsley's weight has it: cos² of ``continuity`` × it.
 
     The greater ``continuity``, the straighter the contours; where the product passes a right angle the weight is 0.
     """
@@ -147,7 +147,7 @@ def _units(vectors: np.ndarray) -> list[tuple[int, int]]:
 
 
 def _line(half: np.ndarray, reach: int, scene: Scene) -> np.ndarray:
-    """The cells on the line between ``-half`` and ``half``, the middle cell being ``reach``, ``reach``."""
+    """Return the cells on the line between ``-half`` and ``half``, the middle cell being ``reach``, ``reach``."""
     cells = np.zeros((2 * reach + 1, 2 * reach + 1), dtype=bool)
     along = np.linspace(-1, 1, 2 * scene.paddle_length * scene.cells + 1)
     points = np.rint(along[:, None] * half * scene.cells).astype(np.int64) + reach

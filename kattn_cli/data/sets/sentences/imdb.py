@@ -114,7 +114,7 @@ def _from_parquet(files: list[Path]) -> Labelled:
 
 
 def _in_turns(found: Labelled) -> Labelled:
-    """The first of each class, then the second of each, and so on."""
+    """Return the first of each class, then the second of each, and so on."""
     seen = [0] * 2
     keys = []
     for label in found.label:

@@ -1,4 +1,4 @@
-"""What all data sets of sentences have in common: a vocabulary, and a length at which sentences are cut."""
+"""The base class of data sets of sentences: a vocabulary, and a length at which sentences are cut."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Labelled(NamedTuple):
 
 
 def from_hub(name: str, hub: str, split: SplitName) -> Labelled:
-    """The columns ``text`` and ``label`` of ``hub``, a name there.
+    """Return the columns ``text`` and ``label`` of ``hub``, a name there.
 
     Raises:
         DataError: in one line, if they cannot be downloaded.
@@ -49,7 +49,7 @@ def from_hub(name: str, hub: str, split: SplitName) -> Labelled:
 
 
 def text_of(path: Path) -> str:
-    """What a file holds.
+    """Return what a file holds.
 
     Raises:
         DataError: if it cannot be read, is not UTF-8, or is empty.
@@ -108,7 +108,7 @@ class SentenceSet(SequenceDataSet):
 
     @abstractmethod
     def read(self, split: SplitName) -> Labelled:
-        """The sentences of a split, whose files are there.
+        """Return the sentences of a split, whose files are there.
 
         Raises:
             DataError: if a file is empty, is not UTF-8, or has a sentence without a class, or a class without one.
@@ -116,7 +116,7 @@ class SentenceSet(SequenceDataSet):
 
     @abstractmethod
     def missing_files(self) -> str:
-        """What :meth:`missing` says of the files."""
+        """Return what :meth:`missing` reports of the files."""
 
     def missing(self) -> str:
         """See :class:`~kattn_cli.data.dataset.DataSet`."""
@@ -139,7 +139,7 @@ class SentenceSet(SequenceDataSet):
         )
 
     def vocabulary(self) -> Vocabulary:
-        """What the tokens stand for."""
+        """Return the vocabulary of the tokens."""
         return self._vocabulary
 
     def load(self) -> dict[SplitName, SequenceSplit]:

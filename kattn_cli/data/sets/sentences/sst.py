@@ -16,7 +16,7 @@ from kattn_cli.runs.whole_file import faults_as, replacing
 
 
 class LineSet(SentenceSet):
-    """A line is a sentence and its class, as :meth:`parsed` reads and :meth:`line` writes it."""
+    """A data set with one line for a sentence and its class, as :meth:`parsed` reads and :meth:`line` writes it."""
 
     splits = ("train", "validation", "test")
     file_names: ClassVar[dict[SplitName, str]]
@@ -30,11 +30,11 @@ class LineSet(SentenceSet):
 
     @abstractmethod
     def parsed(self, line: str) -> tuple[str, int] | None:
-        """Sentence and class of a line, or None if it is of another form."""
+        """Return sentence and class of a line, or None if it is of another form."""
 
     @abstractmethod
     def line(self, text: str, label: int) -> str:
-        """The line that :meth:`parsed` takes apart."""
+        """Return the line that :meth:`parsed` takes apart."""
 
     def read(self, split: SplitName) -> Labelled:
         """See :class:`~kattn_cli.data.sets.sentences.sentence_set.SentenceSet`."""
