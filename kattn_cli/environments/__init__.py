@@ -1,1 +1,1 @@
-"""What a policy acts in: names, reference returns, and environments of our own. Never imports torch."""
+"""Environments that a policy acts in: their names, reference returns, and one of our own. Never imports torch."""

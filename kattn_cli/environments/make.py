@@ -1,4 +1,4 @@
-"""Environments of gymnasium's that are fit for a policy of vectors, alone or several side by side."""
+"""Making of gymnasium's environments, those that suit a policy of vectors, alone or several side by side."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kattn_cli.errors import KattnError
 
 
 def require_control(purpose: str, *packages: str) -> None:
-    """Whether ``packages`` can be imported; ``purpose`` begins the line that is said otherwise.
+    """Refuse to go on without ``packages``; ``purpose`` begins the message.
 
     Raises:
         KattnError: naming those that are not installed, and the command that installs them.
@@ -25,7 +25,10 @@ def require_control(purpose: str, *packages: str) -> None:
 
 
 def warn_once() -> None:
-    """From now on in this process and those that it forks; nothing to do where MuJoCo is not installed."""
+    """Print each of MuJoCo's warnings once, in this process and those that it forks.
+
+    Without MuJoCo there is nothing to do.
+    """
     if find_spec("mujoco"):
         import mujoco
 
@@ -45,7 +48,7 @@ LONGEST = 1000
 
 
 def make_environment(environment: str) -> gymnasium.Env[Any, Any]:
-    """``environment`` is a short name of :mod:`~kattn_cli.environments.names` or an id of gymnasium's.
+    """Return the environment of a short name of :mod:`~kattn_cli.environments.names` or of an id of gymnasium's.
 
     Raises:
         KattnError: if gymnasium or the physics is not installed, there is no such environment, or its states or
@@ -82,14 +85,15 @@ if TYPE_CHECKING:
 
 
 def make_environments(environment: str, count: int, *, workers: bool = False) -> VectorEnv:
-    """``count`` of ``environment``, which are reset one by one: an episode that is over stays so until then.
+    """Return ``count`` environments that are reset one by one: an episode that is over stays so until then.
 
     Args:
-        workers: each in a process of its own, for environments that take longer than a process takes to be told.
+        workers: each in a process of its own, for environments whose steps take longer than messages to a process.
 
     Raises:
         KattnError: see :func:`~kattn_cli.environments.make.make_environment`.
     """
+    # Made once here, so that a fault shows in this process and not in a worker.
     make_environment(environment).close()
     from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 

@@ -41,18 +41,18 @@ IDS = {**{name: one.id for name, one in ENVIRONMENTS.items()}, "corridor": CORRI
 
 
 def short_name(environment: str) -> str:
-    """``hopper`` of ``hopper``, ``Hopper-v5`` and ``hopper-medium-v2``; any other name as it is."""
+    """Return ``hopper`` for ``hopper``, ``Hopper-v5`` and ``hopper-medium-v2``; any other name as it is."""
     first = environment.partition("-")[0].partition("_")[0].lower()
     return first if first in ENVIRONMENTS else environment
 
 
 def environment_id(environment: str) -> str:
-    """What gymnasium calls the environment: ``Hopper-v5`` of ``hopper``, and any other name as it is."""
+    """Return gymnasium's id of the environment: ``Hopper-v5`` for ``hopper``, and any other name as it is."""
     return IDS.get(environment.lower(), environment)
 
 
 def normalised_score(environment: str, mean_return: float) -> float | None:
-    """``100 (R - random) / (expert - random)``: 0 as a random policy, 100 as D4RL's expert.
+    """Return ``100 (R - random) / (expert - random)``: 0 for a random policy's return, 100 for D4RL's expert's.
 
     None for an environment without reference returns.
     """
@@ -63,6 +63,6 @@ def normalised_score(environment: str, mean_return: float) -> float | None:
 
 
 def target_returns(environment: str) -> tuple[float, ...]:
-    """The returns that Decision Transformer is asked for, the best first; none where no paper says."""
+    """Return what Decision Transformer is asked for, the best return first; none where no paper names any."""
     known = ENVIRONMENTS.get(short_name(environment))
     return known.targets if known else ()

@@ -57,17 +57,17 @@ gymnasium.register(CORRIDOR, entry_point=f"{__name__}:Corridor", max_episode_ste
 
 
 def best_return(distance: float) -> float:
-    """Of an episode that begins ``distance`` from the goal: straight to it, and there it stays."""
+    """Return the sum of rewards of going straight to the goal, ``distance`` away at first, and staying there."""
     return sum(1 - max(0.0, distance - STRIDE * step) for step in range(1, STEPS + 1))
 
 
 def worst_return(distance: float) -> float:
-    """Straight to the other end, and there it stays."""
+    """Return the sum of rewards of going straight to the other end, and staying there."""
     return sum(1 - min(2.0, distance + STRIDE * step) for step in range(1, STEPS + 1))
 
 
 def scripted_trajectories(count: int, seed: int = 0) -> dict[str, NDArray[Any]]:
-    """``count`` whole episodes, in the arrays of a D4RL file.
+    """Return ``count`` whole episodes, in the arrays of a D4RL file.
 
     Each episode has a skill of its own, of 0, ¼, ½, ¾ and 1: with that probability a step goes towards the goal, else
     away from it, at full speed. So a fifth of them are best, and a fifth are worst.
