@@ -17,20 +17,20 @@ import pytest
 
 from kattn_cli import cli
 from kattn_cli.commands.data.collect.command import collect
-from kattn_cli.commands.data.collect.settings import Settings, hyperparameters_of
+from kattn_cli.commands.data.collect.settings import CollectionSettings, hyperparameters_of
 from kattn_cli.errors import KattnError, Stopped
 
 NEEDED = ("gymnasium", "mujoco", "stable_baselines3", "h5py")
 pytestmark = pytest.mark.skipif(not all(map(find_spec, NEEDED)), reason="the extra control is not installed")
 
 SMALL = {"policy_kwargs": {"net_arch": [8]}, "batch_size": 16}
-SAC = Settings("InvertedPendulum-v5", "sac", 200, 50, 80, 3, hyperparameters={**SMALL, "learning_starts": 20})
+SAC = CollectionSettings("InvertedPendulum-v5", "sac", 200, 50, 80, 3, hyperparameters={**SMALL, "learning_starts": 20})
 PPO = replace(SAC, algorithm="ppo", hyperparameters={**SMALL, "n_steps": 32, "n_epochs": 1})
 TD3 = replace(SAC, algorithm="td3")
 LEVELS = ("random", "medium", "expert", "medium_replay", "medium_expert")
 
 
-def made(folder: Path, settings: Settings = SAC) -> dict[str, Path]:
+def made(folder: Path, settings: CollectionSettings = SAC) -> dict[str, Path]:
     return dict(zip(LEVELS, collect(settings, output=folder, threads=1), strict=True))
 
 
@@ -132,7 +132,7 @@ def test_one_seed_one_set_of_files(files: dict[str, Path], tmp_path: Path) -> No
 
 @pytest.mark.parametrize("settings", [PPO, TD3], ids=["ppo", "td3"])
 def test_what_was_killed_goes_on_as_if_it_had_not_been(
-    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    settings: CollectionSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kattn_cli.commands.data.collect.training import Training
 

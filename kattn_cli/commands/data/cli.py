@@ -103,11 +103,11 @@ def collect(
         typer.echo(collect_scripted(environment, output, transitions or 4_000, seed))
         return
     from kattn_cli.commands.data.collect.command import collect as run_collection
-    from kattn_cli.commands.data.collect.settings import Settings, hyperparameters_of
+    from kattn_cli.commands.data.collect.settings import CollectionSettings, hyperparameters_of
     from kattn_cli.console import console
 
     console.quiet = quiet
-    settings = Settings(
+    settings = CollectionSettings(
         environment=environment,
         algorithm=(algorithm or usual).value,
         steps=steps,

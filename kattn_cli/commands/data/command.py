@@ -23,7 +23,7 @@ BAD = ("missing", "wrong checksum")
 
 
 def data_rows() -> list[tuple[str, str, str]]:
-    """For each data set its name, what it is, and whether and where it is."""
+    """Return for each data set its name, what it is, and whether and where it is."""
     return [(name, f"{cls.description}{_facts(cls)}", _where(cls)) for name, cls in all_data_sets().items()]
 
 
@@ -46,7 +46,7 @@ def _where(cls: type[DataSet]) -> str:
 
 
 def _short(path: Path) -> str:
-    """With ``~`` for the user's home."""
+    """Return the path with ``~`` for the user's home."""
     return f"~/{path.relative_to(Path.home())}" if path.is_relative_to(Path.home()) else str(path)
 
 
@@ -85,7 +85,7 @@ def fetch_data(name: str, overrides: Sequence[str]) -> None:
 
 
 def section(name: str, overrides: Sequence[str]) -> DataSection:
-    """The data section that ``name`` and ``key=value`` give, every option written out.
+    """Return the data section that ``name`` and ``key=value`` give, every option written out.
 
     Raises:
         RecipeError: naming every fault.
@@ -117,5 +117,5 @@ def section(name: str, overrides: Sequence[str]) -> DataSection:
 def _print_files(files: Sequence[FileCheck]) -> None:
     for check in files:
         size = f"{check.path.stat().st_size:,} bytes" if check.path.is_file() else ""
-        told = "  ".join(part for part in (str(check.path), check.status, size, check.detail) if part)
-        console.print(told, markup=False)
+        line = "  ".join(part for part in (str(check.path), check.status, size, check.detail) if part)
+        console.print(line, markup=False)

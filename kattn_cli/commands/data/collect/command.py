@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from kattn_cli.commands.data.collect.record import LEVELS, Record
-from kattn_cli.commands.data.collect.settings import Settings
+from kattn_cli.commands.data.collect.settings import CollectionSettings
 from kattn_cli.console import console, progress_bar
 from kattn_cli.environments.make import require_control
 from kattn_cli.environments.names import environment_id
@@ -18,7 +18,7 @@ from kattn_cli.runs.lock import holding
 from kattn_cli.training.interrupt import Interruption, catch_interruption
 
 
-def collect(settings: Settings, *, output: Path, threads: int) -> list[Path]:
+def collect(settings: CollectionSettings, *, output: Path, threads: int) -> list[Path]:
     """Train and record, or go on with what was begun; the five files, with a record and a table beside them.
 
     Raises:
@@ -41,7 +41,7 @@ def collect(settings: Settings, *, output: Path, threads: int) -> list[Path]:
     return [record.file(level) for level in LEVELS]
 
 
-def _collected(settings: Settings, record: Record, interruption: Interruption) -> None:
+def _collected(settings: CollectionSettings, record: Record, interruption: Interruption) -> None:
     from kattn_cli.commands.data.collect.episodes import Purpose, derived_seed
     from kattn_cli.commands.data.collect.levels import LevelFiles
     from kattn_cli.commands.data.collect.policy import Learner

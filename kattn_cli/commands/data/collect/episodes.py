@@ -16,7 +16,7 @@ Act = Callable[[np.ndarray], np.ndarray]
 
 
 class Purpose(IntEnum):
-    """What random numbers are drawn for."""
+    """The purposes of random numbers."""
 
     weights = 0
     training = 1
@@ -25,7 +25,7 @@ class Purpose(IntEnum):
 
 
 def derived_seed(seed: int, purpose: Purpose, number: int = 0) -> int:
-    """A seed of its own for each purpose, and for each of several of one."""
+    """Return a seed of its own for each purpose, and for each ``number`` of one."""
     return int(np.random.SeedSequence([seed, purpose, number]).generate_state(1)[0])
 
 
@@ -45,13 +45,14 @@ class Recorder(gymnasium.Wrapper):
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """See :class:`gymnasium.Env`."""
         after, reward, terminated, truncated, info = self.env.step(action)
+        # A step ends an episode in one way only: D4RL's terminals and timeouts exclude each other.
         ended = bool(terminated), bool(truncated and not terminated)
         self._rows.append((self._observation, np.array(action), reward, *ended, after))
         self._observation = after
         return after, reward, terminated, truncated, info
 
     def taken(self) -> Steps:
-        """The steps since the last call."""
+        """Return the steps since the last call."""
         rows, self._rows = self._rows, []
         columns = zip(*rows, strict=True) if rows else [[]] * len(Steps._fields)
         kinds = (np.float32, np.float32, np.float32, np.bool_, np.bool_, np.float32)
@@ -59,10 +60,11 @@ class Recorder(gymnasium.Wrapper):
 
 
 def episodes(env: Recorder, act: Act, seed: int, stop: Callable[[], None]) -> Iterator[Steps]:
-    """Episode after episode, without end; ``stop`` is called at every step, and may raise."""
+    """Yield episode after episode, without end; ``stop`` is called at every step, and may raise."""
     options = {"seed": seed}
     while True:
         observation, _ = env.reset(**options)
+        # The first reset alone is seeded; later ones go on with the same generator.
         options, ended = {}, False
         while not ended:
             stop()

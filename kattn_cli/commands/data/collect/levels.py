@@ -18,7 +18,7 @@ from stable_baselines3.common.utils import set_random_seed
 from kattn_cli.commands.data.collect.episodes import Act, Purpose, Recorder, derived_seed, episodes
 from kattn_cli.commands.data.collect.policy import Learner
 from kattn_cli.commands.data.collect.record import LEVELS, Record
-from kattn_cli.commands.data.collect.settings import Settings
+from kattn_cli.commands.data.collect.settings import CollectionSettings
 from kattn_cli.commands.data.collect.training import Evaluation, Training
 from kattn_cli.data.trajectories.steps import Steps, joined, whole_episodes, write_steps
 from kattn_cli.environments.make import make_environment
@@ -28,7 +28,7 @@ from kattn_cli.environments.make import make_environment
 class LevelFiles:
     """The files, each made when it is not there yet; ``stop`` is called at every step, and may raise."""
 
-    settings: Settings
+    settings: CollectionSettings
     record: Record
     training: Training
     stop: Callable[[], None]
@@ -46,11 +46,12 @@ class LevelFiles:
                 write_steps(self.record.file(level), *self._made(level))
 
     def chosen(self) -> dict[str, Evaluation]:
-        """The evaluations of the medium and of the expert policy."""
+        """Return the evaluations of the medium and of the expert policy."""
         evaluations = self.training.evaluations
         expert = max(evaluations, key=lambda one: one.mean_return)
         random = float(self.record.attributes("random")["mean_return"])
         least = random + self.settings.medium * (expert.mean_return - random)
+        # At most the expert's return, or no policy would do where training stayed below chance.
         medium = next(one for one in evaluations if one.mean_return >= min(least, expert.mean_return))
         return {"medium": medium, "expert": expert}
 
@@ -71,9 +72,10 @@ class LevelFiles:
         return steps, self.record.attributes_of(level, steps, step)
 
     def _played(self, level: str, learner: Learner | None) -> Steps:
-        """Whole episodes, of ``transitions`` steps at least; ``learner``: who acts, or chance."""
+        """Return whole episodes, of ``transitions`` steps at least; ``learner``: who acts, or chance."""
         env = Recorder(make_environment(self.settings.environment))
         seed = derived_seed(self.settings.seed, Purpose.recording, LEVELS.index(level))
+        # Policies draw from the global generators, chance from the action space: both are seeded.
         set_random_seed(seed)
         env.action_space.seed(seed)
         act: Act = learner.act if learner else lambda observation: env.action_space.sample()
@@ -89,7 +91,7 @@ class LevelFiles:
 
 
 def _first(steps: Steps, count: int) -> Steps:
-    """The first whole episodes that have ``count`` steps together, or as many as there are."""
+    """Return the first whole episodes that have ``count`` steps together, or as many as there are."""
     ends = steps.ends
     wanted = min(int(np.searchsorted(ends, count - 1)), len(ends) - 1)
     return whole_episodes(Steps(*(array[: int(ends[wanted]) + 1] for array in steps)))

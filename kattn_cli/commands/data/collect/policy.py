@@ -1,4 +1,4 @@
-"""The policies that data are collected with: stable-baselines3's, with the settings that are usual for MuJoCo."""
+"""The policies that data are collected with: stable-baselines3's, with the usual settings for MuJoCo."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Learner:
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """All of the algorithm's, as plain data."""
+        """All hyperparameters of the algorithm, as plain data."""
         defaults = {name: one.default for name, one in _parameters(self.algorithm).items()}
         chosen = {**defaults, **self._arguments(), "environments": len(self.recorders)}
         return {key: _plain(value) for key, value in chosen.items()}
 
     @property
     def bounds(self) -> dict[str, str]:
-        """Of an action, as JSON: the attributes ``action_low`` and ``action_high`` of a file."""
+        """The bounds of an action, as JSON: the attributes ``action_low`` and ``action_high`` of a file."""
         space = self.recorders[0].action_space
         return {f"action_{name}": json.dumps(getattr(space, name).tolist()) for name in ("low", "high")}
 
@@ -62,13 +62,13 @@ class Learner:
             recorder.taken()
 
     def act(self, observation: np.ndarray) -> np.ndarray:
-        """An action of the policy as it is trained: drawn where the policy is a distribution."""
+        """Return an action of the policy as it is trained: drawn where the policy is a distribution."""
         normaliser = self.model.get_vec_normalize_env()
         seen = normaliser.normalize_obs(observation) if normaliser else observation
         return self.model.predict(np.asarray(seen), deterministic=False)[0]
 
     def save(self, folder: Path) -> None:
-        """All that is needed to go on training."""
+        """Save all that is needed to go on training."""
         self.model.save(folder / MODEL)
         if isinstance(self.model, OffPolicyAlgorithm):
             self.model.save_replay_buffer(folder / REPLAY)
@@ -76,13 +76,13 @@ class Learner:
             normaliser.save(str(folder / NORMALISER))
 
     def load(self, folder: Path) -> None:
-        """Be as :meth:`save` left it; without a replay buffer there, fit for acting only."""
+        """Restore what :meth:`save` left; without a replay buffer there, fit for acting only."""
         self.model = ALGORITHMS[self.algorithm].load(folder / MODEL, env=self._environments(folder), device="cpu")
         if isinstance(self.model, OffPolicyAlgorithm) and (folder / REPLAY).exists():
             self.model.load_replay_buffer(folder / REPLAY)
 
     def _arguments(self) -> dict[str, Any]:
-        """A copy, since stable-baselines3 adds to what it is given."""
+        """Return a copy of the arguments, since stable-baselines3 adds to what it is given."""
         return {**_usual(self.algorithm, self.environment, self.steps), **deepcopy(dict(self.given))}
 
     def _environments(self, folder: Path | None = None) -> VecEnv:
@@ -99,7 +99,7 @@ def _itself(recorder: Recorder) -> Recorder:
 
 
 def unknown_hyperparameters(algorithm: str, given: Mapping[str, Any]) -> list[str]:
-    """One line for each of ``given`` that the algorithm does not have."""
+    """Return a line for each of ``given`` that the algorithm does not have."""
     known = _parameters(algorithm)
     return [
         f"{key}: no hyperparameter of stable-baselines3's {algorithm.upper()}{did_you_mean(key, known)}"
@@ -114,7 +114,7 @@ def _parameters(algorithm: str) -> dict[str, inspect.Parameter]:
 
 
 def _usual(algorithm: str, environment: str, steps: int) -> dict[str, Any]:
-    """Where stable-baselines3's defaults are not what is usual for MuJoCo, or need a larger training."""
+    """Return arguments for which stable-baselines3's defaults are unusual for MuJoCo, or need a larger training."""
     if algorithm == "ppo":
         return {"n_steps": 512, "batch_size": 128, "n_epochs": 8}
     buffers = {"learning_starts": min(10_000, steps // 10), "buffer_size": min(1_000_000, steps)}

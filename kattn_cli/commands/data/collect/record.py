@@ -1,4 +1,4 @@
-"""What a collection says of itself: its settings, its evaluations, and what is in each of its files."""
+"""The record of a collection: its settings, its evaluations, and the contents of each of its files."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Record:
             raise KattnError(f"--output {folder}: cannot be made: {error.strerror or error}") from None
 
     def file(self, level: str) -> Path:
-        """The file of one level."""
+        """Return the path of one level's file."""
         return self.folder / f"{self.stem}_{level}.hdf5"
 
     def refuse_others(self) -> None:
@@ -57,8 +57,8 @@ class Record:
         begun = self._read().get("settings", {})
         differing = [key for key, value in self.settings.items() if begun.get(key) != value]
         if differing:
-            told = ", ".join(f"{key} {begun.get(key)} and not {self.settings[key]}" for key in differing)
-            raise KattnError(f"{self.path}: was begun with {told}; take another --output, or remove it")
+            begun_with = ", ".join(f"{key} {begun.get(key)} and not {self.settings[key]}" for key in differing)
+            raise KattnError(f"{self.path}: was begun with {begun_with}; take another --output, or remove it")
 
     @property
     def finished(self) -> bool:
@@ -83,7 +83,7 @@ class Record:
             self._write({**begun, "provenance": provenance("cpu")})
 
     def write_table(self, evaluations: Sequence[Evaluation]) -> None:
-        """The evaluations so far, in ``<environment>_collect.csv``."""
+        """Write the evaluations so far into ``<environment>_collect.csv``."""
         write_rows(self.path.with_suffix(".csv"), [asdict(one) for one in evaluations])
 
     def finish(self, chosen: Mapping[str, Evaluation], evaluations: Sequence[Evaluation]) -> None:
@@ -97,11 +97,11 @@ class Record:
                 **{key: self.attributes(level).get(key) for key in _SUMMARY},
             }
         policies = {name: asdict(one) for name, one in chosen.items()}
-        told = {"policies": policies, "files": files, "cut": sum(one.cut for one in evaluations)}
-        self._write({**self._read(), **told, "status": "finished", "end": now()})
+        results = {"policies": policies, "files": files, "cut": sum(one.cut for one in evaluations)}
+        self._write({**self._read(), **results, "status": "finished", "end": now()})
 
     def attributes_of(self, level: str, steps: Steps, step: int) -> dict[str, Any]:
-        """What a file says of itself; ``step``: of the training, at which its policy was as it is."""
+        """Return a file's attributes; ``step``: of the training, at which its policy was as it is."""
         returns = returns_of(steps.rewards, steps.ends)
         summary = dict(zip(_SUMMARY, (len(steps.rewards), len(returns), returns.mean(), returns.std()), strict=False))
         score = normalised_score(self.environment, float(returns.mean()))
@@ -121,14 +121,14 @@ class Record:
         }
 
     def attributes(self, level: str) -> dict[str, Any]:
-        """Those of a file that is there."""
+        """Return the attributes of a file that is there."""
         import h5py
 
         with h5py.File(self.file(level)) as file:
             return {key: _plain(value) for key, value in file.attrs.items()}
 
     def steps(self, level: str) -> Steps:
-        """What is in a file that is there."""
+        """Return the steps in a file that is there."""
         import h5py
 
         with h5py.File(self.file(level)) as file:

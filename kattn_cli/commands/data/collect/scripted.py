@@ -1,4 +1,4 @@
-"""``kattn data collect corridor``: behaviour that nobody has to train."""
+"""``kattn data collect corridor``: recorded behaviour of a scripted policy, which needs no training."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a collection is asked for."""
+"""The settings of a collection, and the reading of its hyperparameters."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from kattn_cli.recipe.strict_yaml import parse
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What the files depend on.
+class CollectionSettings:
+    """The settings that the files depend on.
 
     ``steps``: of training; ``transitions``: at least so many in each file but the replay's; the policy is evaluated
     over ``episodes`` episodes every ``evaluate_every`` steps; ``medium``: the share of the way from the random
@@ -31,7 +31,7 @@ class Settings:
 
 
 def hyperparameters_of(overrides: Sequence[str]) -> dict[str, Any]:
-    """``key=value`` each.
+    """Return the hyperparameters of ``key=value`` each.
 
     Raises:
         KattnError: naming every fault.

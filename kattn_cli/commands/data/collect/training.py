@@ -56,7 +56,7 @@ class Training:
         ]
 
     def run(self, tell: Tell, stop: Callable[[], None]) -> Iterator[Evaluation]:
-        """Train to the end; each evaluation as it is on disk. ``stop`` is called at every step, and may raise.
+        """Train to the end, and yield each evaluation once it is on disk; ``stop`` is called at every step, may raise.
 
         Raises:
             KattnError: if no episode ended within the first stretch; nothing would be left of such a training.
@@ -66,6 +66,7 @@ class Training:
         while self.step < self.learner.steps:
             begun = time.perf_counter()
             number = len(self.evaluations)
+            # Seeded by the stretch's number: resuming draws what an unbroken training would have drawn.
             self.learner.begin(derived_seed(self.seed, Purpose.training, number))
             wanted = min(self.stretch, self.learner.steps - self.step)
             self.learner.model.learn(wanted, reset_num_timesteps=number == 0, callback=_Teller(tell, stop))
@@ -88,11 +89,11 @@ class Training:
 
     @property
     def step(self) -> int:
-        """The steps that are on disk."""
+        """The number of steps that are on disk."""
         return self.evaluations[-1].step if self.evaluations else 0
 
     def transitions(self, step: int) -> Steps:
-        """Every whole episode of the training up to the evaluation at ``step``."""
+        """Return every whole episode of the training up to the evaluation at ``step``."""
         parts = []
         for folder in self._stretches():
             if int(folder.name) <= step:
@@ -110,7 +111,7 @@ class Training:
         return [float(one.rewards.sum()) for one in islice(episodes(env, self.learner.act, seed, stop), self.episodes)]
 
     def _keep(self, steps: Steps, done: Evaluation) -> None:
-        """The stretch's folder appears whole; the replay buffer, which is large, is kept with the last one only."""
+        """Keep a stretch, whose folder appears whole; the replay buffer, which is large, only with the last one."""
         place = self._place(done.step)
         with faults_as(RunError, place), replacing(place) as new:
             new.mkdir()
@@ -119,6 +120,7 @@ class Training:
             (new / EVALUATION).write_text(json.dumps(asdict(done)), encoding="utf-8")
         if self.evaluations:
             with suppress(OSError):
+                # Only after the new one is in place, so that a stop in between loses nothing.
                 (self._place(self.step) / REPLAY).unlink()
         self.evaluations.append(done)
 
@@ -130,7 +132,7 @@ class Training:
 
 
 class _Teller(BaseCallback):
-    """Says how far the training is, and lets it be stopped."""
+    """Reports the progress of a training, and lets it be stopped."""
 
     def __init__(self, tell: Tell, stop: Callable[[], None]) -> None:
         super().__init__()
