@@ -1,4 +1,4 @@
-"""A small environment whose best and worst return are known, and behaviour for it from the best to the worst.
+"""A small environment whose best and worst return are known, and scripted behaviour from the best to the worst.
 
 Importing it registers ``kattn/Corridor-v0`` with gymnasium, which must be installed.
 """

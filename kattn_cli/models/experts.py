@@ -27,7 +27,7 @@ from kattn_cli.kernels.precision import exact, full_precision
 
 @dataclass(frozen=True)
 class Load:
-    """What one layer's router asked of each expert, ``(E,)`` float64 on the CPU.
+    """The choices of one layer's router, and its probability for each expert, ``(E,)`` float64 on the CPU.
 
     ``asked``: tokens sent to it. ``dropped``: of these, the ones that found no place. ``probability``: that the router
     gave it, mean over the tokens.

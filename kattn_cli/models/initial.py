@@ -21,7 +21,7 @@ from kattn_cli.models import AttentionModel
 from kattn_cli.models.transfer import FILE_TYPES, Match, Tensors, Transfer, match, read_tensors, show, take_over
 
 CHECKPOINTS = ("checkpoints/best.safetensors", "checkpoints/last.safetensors")
-"""Of a run's folder, the first that is there."""
+"""Weights in a run's folder; the first that exists is taken."""
 
 _OURS = "backbone."
 _POSITIONS = "pos_embed"

@@ -1,7 +1,7 @@
 """Pretrained weights of timm's vision transformers, taken over as far as the mechanisms have a place for them.
 
 timm loads them into its own model with softmax attention, where it resizes the position code and sums the first
-convolution over channels as needed; from there they go where :mod:`~kattn_cli.models.transfer` says.
+convolution over channels as needed; from there :mod:`~kattn_cli.models.transfer` takes them over.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Several processes that train one model together, as ``torchrun`` starts them, or one that is alone.
 
 What processes exchange besides gradients goes over gloo from the CPU, even where gradients go over nccl:
-so nothing waits for a GPU, and gloo says at once when a process is gone, where nccl would wait.
+so nothing waits for a GPU, and gloo reports at once when a process is gone, where nccl would wait.
 """
 
 from __future__ import annotations

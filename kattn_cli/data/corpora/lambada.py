@@ -1,4 +1,4 @@
-"""LAMBADA: the last word of passages that need all of them (Paperno et al., 2016, arXiv:1606.06031); to evaluate on."""
+"""LAMBADA, passages whose last word needs all of them (Paperno et al., 2016, arXiv:1606.06031); to evaluate on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kattn_cli.errors import DataError
 
 
 class Lambada(NamedCorpus):
-    """5,153 passages, one a line; there is no text of this kind to train on.
+    """LAMBADA: 5,153 passages, one a line; there is no text of this kind to train on.
 
     Args:
         root: the folder of ``lambada-test.txt`` or ``lambada_test_plain_text.txt``.

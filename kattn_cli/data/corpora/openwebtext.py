@@ -14,7 +14,9 @@ SHARES = (0.999, 0.0005, 0.0005)
 
 
 class OpenWebText(NamedCorpus):
-    """One text, cut in order into training (99.9 %), validation and test; ``<|endoftext|>`` stands after each page.
+    """OpenWebText, one text, cut in order into training (99.9 %), validation and test.
+
+    ``<|endoftext|>`` stands after each page.
 
     Args:
         root: the folder of ``openwebtext.txt``, or of several ``.txt``, taken in the order of their names.

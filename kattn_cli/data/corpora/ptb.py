@@ -6,7 +6,10 @@ from kattn_cli.data.corpora.named import HubText, NamedCorpus
 
 
 class PennTreebank(NamedCorpus):
-    """``root``: the folder of ``ptb.train.txt``, ``ptb.valid.txt`` and ``ptb.test.txt``, or of ``ptb-train.txt`` …"""
+    """Penn Treebank.
+
+    ``root``: the folder of ``ptb.train.txt``, ``ptb.valid.txt`` and ``ptb.test.txt``, or of ``ptb-train.txt`` …
+    """
 
     name = "ptb"
     description = "Penn Treebank, 1 million words of the Wall Street Journal"

@@ -162,7 +162,7 @@ class FileDataSet(ImageDataSet):
         """Raise what :meth:`missing` reports.
 
         Raises:
-            DataError: if it says anything.
+            DataError: if it reports anything.
         """
         if missing := self.missing():
             raise DataError(f"{self.name}: {missing}")

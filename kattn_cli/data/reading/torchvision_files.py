@@ -20,7 +20,7 @@ from kattn_cli.recipe.data import ImageSection
 
 
 class TorchvisionFiles(FileDataSet):
-    """``root``: the folder that holds torchvision's own, or that folder itself.
+    """Image files that torchvision downloads; ``root``: the folder that holds torchvision's own, or that folder.
 
     By default ``$KATTN_DATA/<name>`` or ``~/.cache/kattn/<name>``.
     ``download``: whether to fetch what is missing when it is needed.

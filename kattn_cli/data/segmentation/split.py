@@ -53,7 +53,7 @@ class MaskSplit:
         """Return the centres of images at ``indices``: ``(B, channels, S, S)`` float32; masks ``(B, S, S)`` int64.
 
         Raises:
-            DataError: if none of them, or more than are put up with, cannot be read.
+            DataError: if none of them can be read, or more than are tolerated cannot.
         """
         images, masks = next(self.subset(indices).stream([[(index, None) for index in range(len(indices))]]))
         return as_pixels(images), masks

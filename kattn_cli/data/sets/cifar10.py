@@ -21,7 +21,7 @@ from kattn_cli.recipe.data import ImageSection
 
 
 class Cifar10(ImageDataSet):
-    """``root``: the folder that holds ``cifar-10-batches-py``, or that folder itself.
+    """CIFAR-10; ``root``: the folder that holds ``cifar-10-batches-py``, or that folder itself.
 
     By default ``$KATTN_DATA/cifar10`` or ``~/.cache/kattn/cifar10``.
     ``download``: whether to fetch what is missing when it is needed.

@@ -98,7 +98,7 @@ _FILES: dict[SplitName, tuple[str, str]] = {
 
 
 class Mnist(ImageDataSet):
-    """``root``: the folder of the files, by default ``$KATTN_DATA/mnist`` or ``~/.cache/kattn/mnist``.
+    """MNIST; ``root``: the folder of the files, by default ``$KATTN_DATA/mnist`` or ``~/.cache/kattn/mnist``.
 
     ``download``: whether to fetch what is missing when it is needed.
     """

@@ -33,7 +33,7 @@ _DECODED_AT_ONCE = 4096
 
 
 class Pixels(SequenceDataSet):
-    """``size²`` tokens 0 … 255 an image, 10 classes.
+    """CIFAR-10 as sequences of ``size²`` tokens 0 … 255 an image, in 10 classes.
 
     Long-Range Arena trains on the first 45,000 training images and holds out the other 5,000; here a tenth of every
     class is held out, evenly spread.

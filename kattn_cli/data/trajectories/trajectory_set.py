@@ -44,7 +44,7 @@ class Recorded:
 
     @property
     def returns(self) -> np.ndarray:
-        """Of each episode, float64 ``(E,)``."""
+        """The sum of rewards of each episode, float64 ``(E,)``."""
         return returns_of(self.rewards, self.ends)
 
     def summary(self) -> str:
@@ -159,10 +159,10 @@ class TrajectorySet(DataSet):
         return ""
 
     def require(self) -> None:
-        """Raise what :meth:`missing` says.
+        """Raise what :meth:`missing` reports.
 
         Raises:
-            DataError: if it says anything.
+            DataError: if it reports anything.
         """
         if missing := self.missing():
             raise DataError(f"{self.name}: {missing.removeprefix('data.')}")

@@ -20,7 +20,7 @@ _PROBE = "Ünï  café\n\n\t😀 naïve\u00a0end.\r\n "
 
 @dataclass(frozen=True)
 class Bpe:
-    """``tokenizer``: the library's, as the text of a ``tokenizer.json``.
+    """Byte-pair encoding; ``tokenizer``: the library's, as the text of a ``tokenizer.json``.
 
     Raises:
         ValueError: if it is none, or does not give every text back as it was, as byte-level ones do.
@@ -64,7 +64,7 @@ class Bpe:
 
     @cached_property
     def size(self) -> int:
-        """One more than the last token, those that were added to the merged ones among them."""
+        """The last token plus one; tokens that were added to the merged ones count."""
         return max(self._tokenizer.get_vocab(with_added_tokens=True).values()) + 1
 
     def encode(self, text: str) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Bytes:
-    """Token ``b`` is the byte ``b``; what is no UTF-8 among generated ones is shown as ``\\ufffd``."""
+    """Bytes as tokens: token ``b`` is the byte ``b``; what is no UTF-8 among generated ones is shown as ``\\ufffd``."""
 
     kind: ClassVar[str] = "bytes"
     options: ClassVar[tuple[str, ...]] = ()

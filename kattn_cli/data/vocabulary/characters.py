@@ -42,7 +42,7 @@ class Characters:
 
     @property
     def size(self) -> int:
-        """The number of characters, and one."""
+        """The number of characters plus one, the unknown."""
         return len(self.characters) + 1
 
     @property

@@ -70,7 +70,7 @@ class LineSet(SentenceSet):
 
 
 class Sst2(LineSet):
-    """6,920 sentences to train on, 872 to choose by, 1,821 to test on; ``root`` holds ``{train,dev,test}.tsv``.
+    """SST-2: 6,920 sentences to train on, 872 to choose by, 1,821 to test on; files ``{train,dev,test}.tsv``.
 
     A line is a sentence, a tab, and 0 (negative) or 1 (positive). These are whole sentences only; GLUE's SST-2 has the
     67,349 phrases below them too, and no labels of its test sentences.
@@ -101,7 +101,7 @@ _LINE = re.compile(r"__label__([1-5])\s+(\S.*)")
 
 
 class Sst5(LineSet):
-    """8,544 sentences to train on, 1,101 to choose by, 2,210 to test on; ``root`` holds ``{train,dev,test}.txt``.
+    """SST-5: 8,544 sentences to train on, 1,101 to choose by, 2,210 to test on; files ``{train,dev,test}.txt``.
 
     A line is as fastText's: ``__label__1`` (very negative) to ``__label__5``, then the sentence. Classes are 0 … 4.
     """
