@@ -21,7 +21,7 @@ Sees = Callable[[Tensor, Tensor], Tensor]
 
 
 def window_blocks(rows: int, before: int, after: int, first: int, device: torch.device | None = None) -> Tensor:
-    """The lists of a sliding window: the ``first`` blocks of all, then those around. ``(rows, first + M)``."""
+    """Return the lists of a sliding window, ``(rows, first + M)``: the ``first`` blocks of all, then those around."""
     near = torch.arange(rows, device=device)[:, None] + torch.arange(-before, after + 1, device=device)
     near = near.masked_fill((near < first) | (near >= rows), -1)
     return torch.cat((torch.arange(first, device=device).expand(rows, -1), near), -1)
@@ -38,7 +38,7 @@ def block_sparse_attention_naive(
     seeing_all: int = 0,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Softmax attention under an N × N mask, drawn one block at a time."""
+    """Return softmax attention, ``(B, H, N, d)``, under an N × N mask that is drawn one block at a time."""
     n = q.shape[-2]
     listed = torch.zeros(blocks.shape[0], n, n, dtype=torch.bool)
     for head, row_blocks in enumerate(blocks.tolist()):
@@ -66,7 +66,7 @@ def block_sparse_attention(
     seeing_all: int = 0,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The same numbers by gathering the listed blocks beside each block of queries. ``(B, H, N, d)`` throughout.
+    """Return softmax attention, ``(B, H, N, d)``, of each block of queries to the blocks of keys listed for it.
 
     Args:
         blocks: ``(H or 1, R, M)``, which blocks of keys each block of queries may see.
@@ -77,6 +77,7 @@ def block_sparse_attention(
     """
     heads, n, rows = q.shape[1], q.shape[-2], blocks.shape[-2]
     behind = rows * size - n
+    # A list's empty places, −1, gather block 0, which is masked below.
     number = blocks.clamp(min=0)
     flat = (number + rows * torch.arange(heads, device=q.device)[:, None, None]).flatten()
 
@@ -90,6 +91,7 @@ def block_sparse_attention(
     within = torch.arange(size, device=q.device)
     query = torch.arange(rows * size, device=q.device).view(rows, size, 1)
     key = (number[..., None] * size + within).flatten(-2)[..., None, :]  # (H or 1, R, 1, M·size)
+    # Each sees itself, padding too: a softmax over nothing is not a number.
     allowed = F.pad(there, (0, behind))[:, key] | (key == query)
     allowed = allowed & (blocks >= 0).repeat_interleave(size, -1)[..., None, :]
     if sees is not None:

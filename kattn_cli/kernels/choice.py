@@ -37,13 +37,13 @@ _version = _named(os.environ.get(VARIABLE, "fast"))
 
 
 def version() -> Version:
-    """The version in force."""
+    """Return the version in force: ``slow``, ``plain`` or ``fast``."""
     return _version
 
 
 @contextmanager
 def operators(chosen: str) -> Iterator[None]:
-    """Inside, every operator computes in this version.
+    """Make every operator inside the block compute in the version ``chosen``.
 
     Raises:
         KattnError: if it is none of these three.
@@ -57,7 +57,7 @@ def operators(chosen: str) -> Iterator[None]:
 
 
 def kernel_for(z: Tensor) -> bool:
-    """Whether a kernel of ours should compute on ``z``: Triton's on a GPU, one in C on a CPU."""
+    """Return whether a kernel of ours should compute on ``z``: Triton's on a GPU, one in C on a CPU."""
     if version() != "fast":
         return False
     if z.device.type == "cuda":
@@ -71,7 +71,7 @@ def _has_triton() -> bool:
 
 
 def operator_for(z: Tensor) -> bool:
-    """The same for an operator that a CPU computes by torch's operations in place, with no need of a compiler."""
+    """Return whether to use an operator that a CPU computes by torch's operations in place, without a compiler."""
     if z.device.type == "cpu":
         return version() == "fast" and z.numel() >= SMALL
     return kernel_for(z)

@@ -29,12 +29,12 @@ THREADS = ("-fopenmp",)
 
 @torch.compiler.assume_constant_result
 def available() -> bool:
-    """Whether the kernels can be used; compiles them at the first call, about a second."""
+    """Return whether the kernels can be used; the first call compiles them, which takes about a second."""
     return _library() is not None
 
 
 def function(name: str) -> ctypes._NamedFuncPointer:
-    """A function of the library.
+    """Return a function of the compiled library.
 
     Raises:
         RuntimeError: if there is no library; ask :func:`available` first.
@@ -50,13 +50,13 @@ def _library() -> ctypes.CDLL | None:
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         return None
-    said = ""
+    message = ""
     for threads in (THREADS, ()):
         try:
             return ctypes.CDLL(str(_compiled(compiler, threads)))
         except (OSError, subprocess.SubprocessError) as error:
-            said = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
-    warnings.warn(f"the C kernels could not be compiled, torch's operations are used: {said}", stacklevel=2)
+            message = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
+    warnings.warn(f"the C kernels could not be compiled, torch's operations are used: {message}", stacklevel=2)
     return None
 
 
@@ -82,7 +82,7 @@ def _cache() -> Path:
 
 
 def _processor() -> str:
-    """What ``-march=native`` depends on."""
+    """Return what ``-march=native`` depends on, as text."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

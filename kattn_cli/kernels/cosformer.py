@@ -17,13 +17,13 @@ from kattn_cli.kernels.precision import exact_dtype
 
 
 def cosformer_angles(z: Tensor, longest: int, mask: Tensor | None = None, start: int = 0) -> Tensor:
-    """``π/2 · i/M``, ``(B or 1, 1, N, 1)``, with i the token's rank among tokens, from ``start`` on."""
+    """Return ``π/2 · i/M``, ``(B or 1, 1, N, 1)``, for each token's rank i among the tokens, counted from ``start``."""
     there = torch.ones(1, z.shape[-2], dtype=torch.bool, device=z.device) if mask is None else mask
     return (start + there.cumsum(-1) - 1)[:, None, :, None].to(exact_dtype(z)) * (math.pi / 2 / longest)
 
 
 def cosformer_features(z: Tensor, angles: Tensor) -> Tensor:
-    """``[relu(z) cos, relu(z) sin]``: their products are those of relu(z) times the cosine of the difference."""
+    """Return ``[relu(z) cos, relu(z) sin]``, whose products weigh those of relu(z) by the cosine of the difference."""
     positive = F.relu(z.to(angles.dtype))
     return torch.cat((positive * angles.cos(), positive * angles.sin()), -1)
 
@@ -31,7 +31,7 @@ def cosformer_features(z: Tensor, angles: Tensor) -> Tensor:
 def cosformer_naive(
     q: Tensor, k: Tensor, v: Tensor, longest: int, mask: Tensor | None = None, causal: bool = False
 ) -> Tensor:
-    """The equations as printed; forms the N × N matrix."""
+    """Return the equations as printed; forms the N × N matrix."""
     n = q.shape[-2]
     rank = torch.arange(n, device=q.device)[None] if mask is None else mask.cumsum(-1)
     distance = (rank[:, None, :, None] - rank[:, None, None, :]).to(q.dtype)
@@ -39,4 +39,5 @@ def cosformer_naive(
     if causal:
         scores = scores.tril()
     total = scores.sum(-1, keepdim=True)
+    # relu may leave a query no score above 0: its row stays 0.
     return scores / torch.where(total > 0, total, 1) @ v

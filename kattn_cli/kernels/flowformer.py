@@ -32,7 +32,7 @@ class FlowState(NamedTuple):
 def flow_factors(
     q: Tensor, k: Tensor, causal: bool = False, mask: Tensor | None = None, state: FlowState | None = None
 ) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-    """Sinks a and sources b, ``(B, H, N, d)`` each in float32 or better: the output is ``Σ_j (a_i · b_j) v_j``.
+    """Return sinks a and sources b, ``(B, H, N, d)`` in float32 or better: the output is ``Σ_j (a_i · b_j) v_j``.
 
     Third, the sums that :class:`FlowState` keeps, up to each token. ``state`` is for the tokens after it, ``causal``.
     """
@@ -42,21 +42,24 @@ def flow_factors(
         counts = counts + state.aggregate.tokens
 
     def flow(z: Tensor, other: Tensor, past: int) -> tuple[Tensor, Tensor]:
-        """The mean capacity between each token of ``z`` and those of ``other``, and the sum behind it."""
+        """Return the mean capacity between each token of ``z`` and those of ``other``, and the sum behind it."""
         through = total(other, causal) if state is None else state.sums[past] + total(other, causal)
         return (z * through).sum(-1, keepdim=True) / counts, through
 
     incoming, keys = flow(phi_q, phi_k, 0)  # I / n, incoming flow
     outgoing, queries = flow(phi_k, phi_q, 1)  # O / n
+    # Padding has no flow, and divides by this instead of 0.
     incoming, outgoing = incoming.clamp(min=EPSILON), outgoing.clamp(min=EPSILON)
     conserved_incoming, sent = flow(phi_q, phi_k / outgoing, 2)  # Î, conservation
     conserved_outgoing, received = flow(phi_k, phi_q / incoming, 3)  # Ô
     if mask is not None:
         padding = ~mask[:, None, :, None]
+        # Padding does not compete. Not −inf: a sample of padding alone would give −inf − (−inf).
         conserved_outgoing = conserved_outgoing.masked_fill(padding, torch.finfo(phi_q.dtype).min)
     if state is None:
         normaliser = _log_total(conserved_outgoing, causal)
     else:
+        # The state comes first, as one more term, and its own place is dropped.
         normaliser = _log_total(torch.cat((state.sums[4], conserved_outgoing), -2), causal)[..., 1:, :]
     competition = counts * (conserved_outgoing - normaliser).exp()  # n softmax(Ô), competition
     allocation = conserved_incoming.sigmoid()
@@ -65,18 +68,18 @@ def flow_factors(
 
 
 def _log_total(z: Tensor, causal: bool) -> Tensor:
-    """log Σ exp z over tokens; with ``causal`` up to each. No exponential overflows."""
+    """Return log Σ exp z over tokens, with ``causal`` up to each, such that no exponential overflows."""
     return z.logcumsumexp(-2) if causal else z.logsumexp(-2, keepdim=True)
 
 
 def flow_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
-    """Flow-Attention of tokens to themselves, ``(B, H, N, d)`` throughout, linear in N."""
+    """Return Flow-Attention of tokens to themselves, ``(B, H, N, d)`` throughout, linear in N."""
     sinks, sources, _ = flow_factors(q, k, causal, mask)
     return linear_attention(sinks, sources, v, causal=causal, normalise=False)
 
 
 def flow_decode(q: Tensor, k: Tensor, v: Tensor, state: FlowState | None = None) -> tuple[Tensor, FlowState]:
-    """Causal Flow-Attention of the next tokens, ``(B, H, n, d)``, and the state after them."""
+    """Return causal Flow-Attention of the next tokens, ``(B, H, n, d)``, and the state after them."""
     sinks, sources, sums = flow_factors(q, k, causal=True, state=state)
     past = None if state is None else state.aggregate
     out, aggregate = linear_attention_decode(sinks, sources, v, past, normalise=False)
@@ -84,7 +87,7 @@ def flow_decode(q: Tensor, k: Tensor, v: Tensor, state: FlowState | None = None)
 
 
 def flow_attention_naive(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, mask: Tensor | None = None) -> Tensor:
-    """The equations one after the other, with every capacity in an N × N matrix."""
+    """Return the equations one after the other, with every capacity in an N × N matrix."""
     n = q.shape[-2]
     seen = visible(mask, causal, n, n, q.device)
     reach = q.new_ones(1, 1, n, n) if seen is None else seen.to(q.dtype).expand(-1, -1, n, n)
@@ -95,4 +98,4 @@ def flow_attention_naive(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, 
     conserved_incoming = capacity @ (counts / outgoing) / counts  # Î
     conserved_outgoing = back @ (counts / incoming) / counts
     competition = counts * conserved_outgoing.exp() / (reach @ conserved_outgoing.exp())  # n softmax(Ô)
-    return conserved_incoming.sigmoid() * (capacity / incoming @ (competition * v))
+    return conserved_incoming.sigmoid() * (capacity / incoming @ (competition * v))  # allocation, aggregation

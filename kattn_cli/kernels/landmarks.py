@@ -16,21 +16,22 @@ from kattn_cli.kernels.precision import exact
 
 
 def segment_means(z: Tensor, mask: Tensor | None, count: int) -> Tensor:
-    """``(B, H, N, d)`` to the landmarks ``(B, H, count, d)``, zero where empty; in float32 or better."""
+    """Return the landmarks ``(B, H, count, d)`` of ``(B, H, N, d)``, zero where empty; in float32 or better."""
     z = exact(without_padding(z, mask))
     segment = _segments(z, mask, count)[:, None, :, None].expand_as(z)
     sums = z.new_zeros(*z.shape[:2], count, z.shape[-1]).scatter_add(-2, segment, z)
+    # Empty segments have a sum of 0, and keep it.
     return sums / segment_sizes(z, mask, count).clamp(min=1)[:, None, :, None]
 
 
 def segment_sizes(z: Tensor, mask: Tensor | None, count: int) -> Tensor:
-    """Tokens in each segment of the sequences ``z``, ``(B or 1, count)``."""
+    """Return how many tokens each segment of the sequences ``z`` has, ``(B or 1, count)``."""
     there = _tokens(z, mask).long()
     return there.new_zeros(there.shape[0], count).scatter_add(-1, _segments(z, mask, count), there)
 
 
 def segment_means_naive(z: Tensor, mask: Tensor | None, count: int) -> Tensor:
-    """The same, token by token."""
+    """Return the landmarks of :func:`segment_means`, token by token."""
     samples = []
     for sample, there in zip(z, _tokens(z, mask).expand(len(z), -1), strict=True):
         tokens = sample[:, there]
@@ -42,7 +43,7 @@ def segment_means_naive(z: Tensor, mask: Tensor | None, count: int) -> Tensor:
 
 
 def each_token_a_landmark(mask: Tensor, count: int) -> Tensor:
-    """Which samples have no more tokens than landmarks, ``(B, 1, 1, 1)``."""
+    """Return which samples have no more tokens than landmarks, ``(B, 1, 1, 1)``."""
     return (mask.sum(-1) <= count)[:, None, None, None]
 
 
@@ -51,7 +52,8 @@ def _tokens(z: Tensor, mask: Tensor | None) -> Tensor:
 
 
 def _segments(z: Tensor, mask: Tensor | None, count: int) -> Tensor:
-    """The segment of each token, ``(B or 1, N)``; some segment or other for padding."""
+    """Return the segment of each token, ``(B or 1, N)``; at the padding any valid one."""
     there = _tokens(z, mask)
+    # Padding before the first token would have the rank −1, which is no place to scatter to.
     rank = (there.cumsum(-1) - 1).clamp(min=0)
     return rank * count // there.sum(-1, keepdim=True).clamp(min=1)

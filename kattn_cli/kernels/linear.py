@@ -34,7 +34,7 @@ class LinearState(NamedTuple):
 
 
 def elu_features(z: Tensor) -> Tensor:
-    """``elu(z) + 1`` (eq. 7), positive."""
+    """Return ``elu(z) + 1`` (eq. 7), positive."""
     return F.elu(exact(z)) + 1
 
 
@@ -48,15 +48,16 @@ def linear_attention_matrix(
     normalise: bool = True,
     log_weight: Tensor | None = None,
 ) -> Tensor:
-    """``φ(qᵢ)ᵀ φ(kⱼ)``, with ``normalise`` over its sum: ``(B, H, N, N)``. Rows of zeros stay so."""
+    """Return ``φ(qᵢ)ᵀ φ(kⱼ)``, ``(B, H, N, N)``, with ``normalise`` divided by its sum over j; rows of zeros stay."""
     scores = phi_q @ without_padding(phi_k, mask).mT
     if log_weight is not None:
         log_weight = _least_at_padding(log_weight, mask)
         largest = log_weight.cummax(-2).values if causal else log_weight.amax(-2, keepdim=True)
+        # Keys after the query may weigh more than all it sees: clamped, they stay finite until the triangle drops them.
         scores = scores * (log_weight.mT - largest).clamp(max=0).exp()
     if causal:
         scores = scores.tril()
-    return scores / scores.sum(-1, keepdim=True).clamp(min=NORMALISER_EPSILON) if normalise else scores
+    return scores / scores.sum(-1, keepdim=True).clamp(min=NORMALISER_EPSILON) if normalise else scores  # eq. 4
 
 
 def linear_attention_naive(
@@ -67,7 +68,7 @@ def linear_attention_naive(
     causal: bool = False,
     normalise: bool = True,
 ) -> Tensor:
-    """Eq. 4, with ``causal`` eq. 9, as printed; forms the N × N matrix."""
+    """Return eq. 4, with ``causal`` eq. 9, as printed; forms the N × N matrix."""
     return linear_attention_matrix(phi_q, phi_k, mask=mask, causal=causal, normalise=normalise) @ v
 
 
@@ -82,7 +83,7 @@ def linear_attention(
     normalise: bool = True,
     log_weight: Tensor | None = None,
 ) -> Tensor:
-    """The same numbers in time and memory linear in N: ``(B, H, N, d)`` in the type of ``v``."""
+    """Return linear attention, ``(B, H, N, d)`` in the type of ``v``, in time and memory linear in N."""
     phi_k = without_padding(phi_k, mask)
     if log_weight is not None:
         log_weight = _least_at_padding(log_weight, mask)
@@ -104,7 +105,7 @@ def linear_attention_decode(
     normalise: bool = True,
     log_weight: Tensor | None = None,
 ) -> tuple[Tensor, LinearState]:
-    """Causal outputs for the tokens that follow ``state``, and the state after them (eq. 9–12, 16–20).
+    """Return causal outputs for the tokens after ``state``, and the state after them (eq. 9–12, 16–20).
 
     Within a chunk of ``CHUNK`` tokens the masked matrix is formed; the chunks before it are the running sums.
     """
@@ -113,14 +114,17 @@ def linear_attention_decode(
         log_weight = phi_k.new_zeros(1, 1, phi_k.shape[-2], 1)
     if state is None:
         nothing = values.new_zeros(*phi_k.shape[:2], phi_k.shape[-1], values.shape[-1])
+        # The least finite number, not −inf: the difference of two of them must be a number.
         state = LinearState(nothing, torch.full_like(log_weight[..., :1, :], _least(log_weight)), 0)
     sums, log_scale, tokens = state
     outs = []
     for q, k, u, w in zip(*(z.split(CHUNK, -2) for z in (phi_q, phi_k, values, log_weight)), strict=True):
         largest = torch.maximum(w.cummax(-2).values, log_scale)  # that each query sees
+        # Keys after the query may weigh more than all it sees: clamped, they stay finite until the triangle drops them.
         within = (q @ k.mT * (w.mT - largest).clamp(max=0).exp()).tril()
         outs.append(within @ u + (log_scale - largest).exp() * (q @ sums))
         last = largest[..., -1:, :]
+        # The sums are relative to the largest weight so far; as it grows, they shrink, and no exponential overflows.
         sums = (log_scale - last).exp() * sums + k.mT @ ((w - last).exp() * u)
         log_scale = last
     out = _output(torch.cat(outs, -2), normalise).to(v.dtype)
@@ -128,11 +132,12 @@ def linear_attention_decode(
 
 
 def _summands(v: Tensor, dtype: torch.dtype, normalise: bool) -> Tensor:
-    """Values, and a one for each that sums to the normaliser."""
+    """Return the values, each with a one appended that sums to the normaliser."""
     return F.pad(v.to(dtype), (0, 1), value=1.0) if normalise else v.to(dtype)
 
 
 def _output(sums: Tensor, normalise: bool) -> Tensor:
+    # The clamp leaves zeros where a query met no key, or features of 0 alone.
     return sums[..., :-1] / sums[..., -1:].clamp(min=NORMALISER_EPSILON) if normalise else sums
 
 

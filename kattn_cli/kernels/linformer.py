@@ -16,7 +16,7 @@ from kattn_cli.kernels.softmax import softmax_attention
 
 
 def linformer_attention(q: Tensor, k: Tensor, v: Tensor, e: Tensor, f: Tensor, *, mask: Tensor | None = None) -> Tensor:
-    """``softmax(q (E k)ᵀ / √d) F v``, ``(B, H, N, d)`` throughout.
+    """Return ``softmax(q (E k)ᵀ / √d) F v``, ``(B, H, N, d)`` throughout.
 
     ``e``, ``f``: ``(H or 1, k, at least N)``, of which the first N columns act. Padding is projected as zeros.
     """
@@ -28,7 +28,7 @@ def linformer_attention(q: Tensor, k: Tensor, v: Tensor, e: Tensor, f: Tensor, *
 def linformer_attention_naive(
     q: Tensor, k: Tensor, v: Tensor, e: Tensor, f: Tensor, *, mask: Tensor | None = None
 ) -> Tensor:
-    """One sample and one head after the other, on its tokens alone. Zeros at the padding."""
+    """Return the equation for one sample and head after the other, on its tokens alone; zeros at the padding."""
     out = torch.zeros_like(v)
     _, heads, n, d = q.shape
     for b in range(len(q)):

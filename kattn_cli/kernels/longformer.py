@@ -15,7 +15,7 @@ from kattn_cli.kernels.block_sparse import block_sparse_attention, window_blocks
 
 
 def within_window(query: Tensor, key: Tensor, window: int, causal: bool) -> Tensor:
-    """Whether a key at one position is within half a window of a query at another; with ``causal`` before it."""
+    """Return whether a key is within half a window of a query, by their positions; with ``causal`` not after it."""
     ahead = key - query
     return (ahead >= -(window // 2)) & (ahead <= (0 if causal else window // 2))
 
@@ -30,7 +30,7 @@ def sliding_window_attention_naive(
     causal: bool = False,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Softmax attention under a banded N × N mask."""
+    """Return softmax attention, ``(B, H, N, d)``, under a banded N × N mask."""
     n = q.shape[-2]
     position = torch.arange(n)
     allowed = within_window(position[:, None], position, window, causal) | (position < global_keys)
@@ -50,7 +50,7 @@ def sliding_window_attention(
     causal: bool = False,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The same numbers in blocks of half a window, each of which sees itself, its neighbours and the first keys."""
+    """Return the same in blocks of half a window, each of which sees itself, its neighbours and the first keys."""
     size, blocks = window_layout(q.shape[-2], window, global_keys, causal, q.device)
 
     def sees(query: Tensor, key: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ def sliding_window_attention(
 def window_layout(
     n: int, window: int, global_keys: int, causal: bool, device: torch.device | None = None
 ) -> tuple[int, Tensor]:
-    """Blocks of half a window: their size, and which each sees, ``(R, M)``."""
+    """Return the size of blocks of half a window, and which blocks each sees, ``(R, M)``."""
     size = min(window // 2, n)
     rows = -(-n // size)
     reach = min(1, rows - 1)

@@ -11,12 +11,12 @@ from torch import Tensor
 
 
 def without_padding(z: Tensor, mask: Tensor | None) -> Tensor:
-    """``(B, H, N, d)`` with zeros at the padding, whatever stood there."""
+    """Return ``z``, ``(B, H, N, d)``, with zeros at the padding, whatever stood there."""
     return z if mask is None else z.masked_fill(~mask[:, None, :, None], 0)
 
 
 def token_counts(z: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor:
-    """Tokens of each sample, ``(B or 1, 1, 1, 1)``; with ``causal`` up to each token, ``(B or 1, 1, N, 1)``.
+    """Return the tokens of each sample, ``(B or 1, 1, 1, 1)``; ``causal``: up to each token, ``(B or 1, 1, N, 1)``.
 
     At least one everywhere, so that it can be divided by.
     """
@@ -26,12 +26,12 @@ def token_counts(z: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor
 
 
 def total(z: Tensor, causal: bool = False) -> Tensor:
-    """The sum over tokens, ``(B, H, 1, d)``; with ``causal`` up to each token, ``(B, H, N, d)``."""
+    """Return the sum over tokens, ``(B, H, 1, d)``; with ``causal`` up to each token, ``(B, H, N, d)``."""
     return z.cumsum(-2) if causal else z.sum(-2, keepdim=True)
 
 
 def visible(mask: Tensor | None, causal: bool, queries: int, keys: int, device: torch.device) -> Tensor | None:
-    """Which keys each query may see, ``(B or 1, 1, queries or 1, keys)``; None where it may see all.
+    """Return which keys each query may see, ``(B or 1, 1, queries or 1, keys)``; None where it may see all.
 
     With ``causal`` the queries are the last ones of the keys. No query sees nothing: a softmax over nothing is
     not a number. With ``causal`` each sees itself, and a sample without any token sees all its padding.

@@ -20,12 +20,13 @@ Convention = Literal["paper", "reference"]
 
 
 def pseudo_inverse(a: Tensor, iterations: int, over_batch: bool = False) -> Tensor:
-    """The iteration of eq. 14 towards the Moore–Penrose inverse of matrices ``(B, H, m, m)`` with softmax rows.
+    """Return the iteration of eq. 14 towards the Moore–Penrose inverse of softmax matrices ``(B, H, m, m)``.
 
     It starts from ``Aᵀ / (‖A‖₁ ‖A‖∞)``, the norms each matrix's own or, ``over_batch``, the largest of all.
     """
     norm = a.sum(-2).amax(-1)  # ‖A‖₁; ‖A‖∞ is 1, since rows are distributions
     if over_batch:
+        # As the authors' program does: one sample then changes another's output.
         norm = norm.max()
     identity = torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)
     z = a.mT / norm[..., None, None]
@@ -45,7 +46,7 @@ def nystrom_attention(
     mask: Tensor | None = None,
     convention: Convention = "paper",
 ) -> Tensor:
-    """``softmax(q k̃ᵀ/√d) softmax(q̃ k̃ᵀ/√d)⁺ softmax(q̃ kᵀ/√d) v`` from the right, ``(B, H, N, d)`` throughout.
+    """Return ``softmax(q k̃ᵀ/√d) softmax(q̃ k̃ᵀ/√d)⁺ softmax(q̃ kᵀ/√d) v``, ``(B, H, N, d)``, from the right.
 
     A sample with no more tokens than landmarks gets softmax attention. ``reference`` counts padding in the
     landmarks, as zeros, and begins the inverse from a norm over the whole batch.
@@ -57,6 +58,7 @@ def nystrom_attention(
         q, k, pooled = without_padding(q, mask), without_padding(k, mask), None
     q_landmarks, k_landmarks = segment_means(q, pooled, landmarks), segment_means(k, pooled, landmarks)
     with without_autocast(q.device):
+        # An iterated inverse in half precision would amplify its rounding errors.
         inverse = pseudo_inverse(softmax_matrix(q_landmarks, k_landmarks), iterations, convention == "reference")
         gathered = softmax_attention(q_landmarks.to(q.dtype), k, v, mask=mask)
         values = inverse @ gathered.to(inverse.dtype)
@@ -69,7 +71,7 @@ def nystrom_attention(
 
 
 def nystrom_attention_naive(q: Tensor, k: Tensor, v: Tensor, *, landmarks: int, mask: Tensor | None = None) -> Tensor:
-    """The equation with the inverse itself, sample by sample; forms the N × N matrix. Zeros at the padding."""
+    """Return the equation with the inverse itself, sample by sample; zeros at the padding. Forms the N × N matrix."""
     out = torch.zeros_like(v)
     for b in range(len(q)):
         there = slice(None) if mask is None else mask[b]

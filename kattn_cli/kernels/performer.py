@@ -20,7 +20,7 @@ REFERENCE_EPSILON = 1e-4
 
 
 def orthogonal_gaussian(features: int, width: int) -> Tensor:
-    """``(features, width)``: each row is Gaussian, those of a block of ``width`` are orthogonal (§2.4, App. B.2).
+    """Return ``(features, width)``: Gaussian rows, orthogonal within a block of ``width`` (§2.4, App. B.2).
 
     The blocks are uniform over the orthogonal matrices, which Q of a plain QR decomposition is not; the
     estimate would be biased.
@@ -31,30 +31,31 @@ def orthogonal_gaussian(features: int, width: int) -> Tensor:
 
 @full_precision
 def log_features(x: Tensor, projection: Tensor) -> Tensor:
-    """Logarithm of the positive features, Lemma 1, eq. 7: ``E exp(log φ(x)) · exp(log φ(y)) = exp(xᵀ y / √d)``."""
+    """Return log φ of Lemma 1, eq. 7, with positive φ: ``E exp(log φ(x)) · exp(log φ(y)) = exp(xᵀ y / √d)``."""
     x, projection = _scaled(x, projection)
     return x @ projection.mT - x.square().sum(-1, keepdim=True) / 2 - math.log(projection.shape[0]) / 2
 
 
 def softmax_features(q: Tensor, k: Tensor, projection: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """``φ(q)`` up to a factor for each query, which normalising cancels, ``φ(k)`` and its ``log_weight``.
+    """Return ``φ(q)`` up to a factor a query, which normalising cancels, ``φ(k)`` and its ``log_weight``.
 
     Each is relative to its own largest feature, so that no token has a part in how another is rounded.
     """
     log_q, log_k = log_features(q, projection), log_features(k, projection)
+    # Detached: the shift is undone later, so that its gradient would be rounding alone.
     log_weight = log_k.amax(-1, keepdim=True).detach()
     return (log_q - log_q.amax(-1, keepdim=True).detach()).exp(), (log_k - log_weight).exp(), log_weight
 
 
 @full_precision
 def relu_features(x: Tensor, projection: Tensor) -> Tensor:
-    """``relu(ω x) + ε``: generalised attention, eq. 5 with f the ReLU, positive."""
+    """Return ``relu(ω x) + ε``: generalised attention, eq. 5 with f the ReLU, positive."""
     x, projection = _scaled(x, projection)
     return F.relu(x @ projection.mT) + RELU_EPSILON
 
 
 def reference_features(q: Tensor, k: Tensor, projection: Tensor) -> tuple[Tensor, Tensor]:
-    """As the Primal authors' program has them: scaled twice, relative to the largest projection, plus ε.
+    """Return the features of the Primal authors' program: scaled twice, over the largest projection's, plus ε.
 
     That projection is the query's own, but for keys that of the whole sequence.
     """
@@ -64,19 +65,20 @@ def reference_features(q: Tensor, k: Tensor, projection: Tensor) -> tuple[Tensor
 def performer_naive(
     q: Tensor, k: Tensor, v: Tensor, projection: Tensor, mask: Tensor | None = None, causal: bool = False
 ) -> Tensor:
-    """Eq. 4 with the features of Lemma 1 as printed; forms the N × N matrix."""
+    """Return eq. 4 with the features of Lemma 1 as printed; forms the N × N matrix."""
     phi_q, phi_k = log_features(q, projection).exp(), log_features(k, projection).exp()
     return linear_attention_naive(phi_q, phi_k, v, mask, causal)
 
 
 def _scaled(x: Tensor, projection: Tensor) -> tuple[Tensor, Tensor]:
-    """``x / d^¼``, so that products are those of softmax attention, and ω of the same type."""
+    """Return ``x / d^¼``, so that products are those of softmax attention, and ω of the same type."""
     x = exact(x)
     return x * x.shape[-1] ** -0.25, projection.to(x.dtype)
 
 
 @full_precision
 def _reference(x: Tensor, projection: Tensor, over: tuple[int, ...]) -> Tensor:
+    # Scaled here and once more inside, as the authors' program does.
     x, projection = _scaled(x * x.shape[-1] ** -0.25, projection)
     projected = x @ projection.mT
     exponent = projected - x.square().sum(-1, keepdim=True) / 2 - projected.amax(over, keepdim=True).detach()

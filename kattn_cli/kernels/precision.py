@@ -15,23 +15,23 @@ R = TypeVar("R")
 
 
 def exact_dtype(z: Tensor) -> torch.dtype:
-    """float32, or float64 for a ``z`` in float64."""
+    """Return float32, or float64 for a ``z`` in float64."""
     return torch.promote_types(z.dtype, torch.float32)
 
 
 def exact(z: Tensor) -> Tensor:
-    """``z`` in float32 or better."""
+    """Return ``z`` in float32 or better."""
     return z.to(exact_dtype(z))
 
 
 def without_autocast(device: torch.device) -> AbstractContextManager[object]:
-    """Matrix products as exact as their factors."""
+    """Return a block in which matrix products are as exact as their factors."""
     return torch.autocast(device.type, enabled=False) if _has_autocast(device.type) else nullcontext()
 
 
 @torch.compiler.assume_constant_result
 def _has_autocast(kind: str) -> bool:
-    """A constant to torch.compile, which cannot trace the question in torch 2.8."""
+    """Return whether a kind has autocast: to torch.compile, which in torch 2.8 cannot trace this, a constant."""
     return torch.amp.is_autocast_available(kind)
 
 

@@ -24,11 +24,12 @@ ITSELF = -1e5
 
 
 def lsh_buckets(q: Tensor, rotations: Tensor, mask: Tensor | None = None) -> Tensor:
-    """``argmax([q R; −q R])`` (§2, "Locality sensitive hashing"); padding in a last bucket of its own.
+    """Return ``argmax([q R; −q R])`` (§2, "Locality sensitive hashing"); padding gets a last bucket of its own.
 
     ``rotations``: ``(H, R, d, buckets / 2)``. Returns ``(B, H, R, N)``.
     """
     parts = []
+    # Detached: argmax has no gradient.
     for some in q.detach().split(HASHED_AT_ONCE, -2):
         rotated = some[:, :, None] @ rotations
         parts.append(torch.cat((rotated, -rotated), -1).argmax(-1))
@@ -37,7 +38,7 @@ def lsh_buckets(q: Tensor, rotations: Tensor, mask: Tensor | None = None) -> Ten
 
 
 def among_others(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, times: Tensor | None = None) -> Tensor:
-    """``softmax(q kᵀ) v`` over the other tokens that are ``seen``, or over the token itself where there are none.
+    """Return ``softmax(q kᵀ) v`` over the other tokens that are ``seen``, or the token's own value if there are none.
 
     ``seen`` is to be broadcast to ``(B, H, N, N)``; ``times``, how often each counts, once where it is None.
     """
@@ -49,7 +50,7 @@ def among_others(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, times: Tensor | 
 
 
 def shared_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
-    """Attention without hashing, each token looking past itself (§2, "Causal masking for shared-QK attention")."""
+    """Return attention without hashing, each token past itself (§2, "Causal masking for shared-QK attention")."""
     seen = visible(mask, causal, q.shape[-2], k.shape[-2], q.device)
     return among_others(q, k, v, torch.ones(1, 1, dtype=torch.bool, device=q.device) if seen is None else seen)
 
@@ -65,7 +66,7 @@ def lsh_attention_naive(
     across_buckets: bool = False,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Each round sorts and cuts one list after the other; then one softmax under an N × N mask."""
+    """Return LSH attention: each round sorts and cuts one list after the other; then one softmax, masked N × N."""
     b, h, n, _ = q.shape
     times = torch.zeros(b, h, n, n, dtype=q.dtype)
     for sample, head in ((i, j) for i in range(b) for j in range(h)):
@@ -107,7 +108,7 @@ def lsh_attention(
     across_buckets: bool = False,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """The same numbers from sorted chunks, ``(B, H, N, d)`` throughout: time and memory grow with N · R · m.
+    """Return LSH attention from sorted chunks, ``(B, H, N, d)`` throughout: time and memory grow with N · R · m.
 
     But for the time of hashing, which grows with N² / m, since there are as many buckets as 2N / m.
 
@@ -152,11 +153,12 @@ def lsh_attention(
 
 
 def sorted_slots(buckets: Tensor, count: int, chunk: int, aligned: bool) -> tuple[Tensor, int]:
-    """The place of each token sorted by bucket, then by position, ``(B, H, R, N)``; and how many chunks they fill.
+    """Return each token's place, sorted by bucket, then by position, ``(B, H, R, N)``, and how many chunks they fill.
 
     With ``aligned`` each bucket starts a new chunk. ``count`` is the number of buckets.
     """
     n = buckets.shape[-1]
+    # Stable, so that tokens of a bucket stay in the order of their positions.
     slots = buckets.argsort(dim=-1, stable=True).argsort(-1)
     if not aligned:
         return slots, -(-n // chunk)
@@ -168,28 +170,29 @@ def sorted_slots(buckets: Tensor, count: int, chunk: int, aligned: bool) -> tupl
 
 
 def chunk_before(tokens: Tensor, nobody: int, cyclic: bool) -> Tensor:
-    """Who stands in the chunk before each of ``(B, H, R, G, m)``; with ``cyclic`` through all rounds and around."""
+    """Return who is in the chunk before each of ``(B, H, R, G, m)``; with ``cyclic`` through all rounds and around."""
     if cyclic:
         return tokens.flatten(2, 3).roll(1, 2).unflatten(2, tokens.shape[2:4])
     return F.pad(tokens, (0, 0, 1, 0), value=nobody)[..., :-1, :]
 
 
 def behind(places: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    """Whether a key is in the query's bucket, in its chunk or the one before. ``(B, H, R, G, m, 2m)``.
+    """Return whether a key is in the query's bucket, in its chunk or the one before, ``(B, H, R, G, m, 2m)``.
 
     ``places``: ``(B, H, R, N)``, numbers that grow by one from chunk to chunk and by more from bucket to bucket.
     """
+    # Nobody stands at −2: from −1, the first place of all would be but one away, and see it.
     places = F.pad(places, (0, 1), value=-2)
     gap = look_up(places, query)[..., None] - look_up(places, key)[..., None, :]
     return (gap == 0) | (gap == 1)
 
 
 def look_up(table: Tensor, tokens: Tensor) -> Tensor:
-    """The entry of ``(B, H, R, N + 1)`` for each token of ``(B, H, R, G, …)``."""
+    """Return the entry of ``(B, H, R, N + 1)`` for each token of ``(B, H, R, G, …)``."""
     return table.expand(*tokens.shape[:3], -1).gather(-1, tokens.flatten(3)).view_as(tokens)
 
 
 def rows(z: Tensor, tokens: Tensor) -> Tensor:
-    """The row of ``(B, H, N, d)`` for each token of ``(B, H, R, G, …)``; zeros for none."""
+    """Return the row of ``(B, H, N, d)`` for each token of ``(B, H, R, G, …)``; zeros for none."""
     index = tokens.flatten(2)[..., None].expand(-1, -1, -1, z.shape[-1])
     return F.pad(z, (0, 0, 0, 1)).gather(-2, index).unflatten(2, tokens.shape[2:])

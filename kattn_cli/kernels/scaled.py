@@ -14,7 +14,7 @@ from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
 
 def learned_scaling(s: Tensor, n: int, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
-    """S for ``n`` tokens from the parameter ``s``, ``(H, N_max, N_max)``: its leading block, ``(B or 1, H, n, n)``.
+    """Return S for ``n`` tokens, ``(B or 1, H, n, n)``: the leading block of parameter ``s``, ``(H, N_max, N_max)``.
 
     With ``causal`` its lower triangle; without the columns at the padding.
     """
@@ -24,26 +24,27 @@ def learned_scaling(s: Tensor, n: int, *, causal: bool = False, mask: Tensor | N
 
 
 def symmetric_scaling(k: Tensor, alpha: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
-    """``S = α A(k, k)``, ``(B, H, N, N)``; ``alpha``: ``(1,)``."""
+    """Return ``S = α A(k, k)``, ``(B, H, N, N)``; ``alpha``: ``(1,)``."""
     return alpha * softmax_matrix(k, k, causal, mask)
 
 
 def scaled_attention_naive(
     q: Tensor, k: Tensor, v: Tensor, s: Tensor, causal: bool = False, mask: Tensor | None = None
 ) -> Tensor:
-    """The equation as printed, with S in full, ``(B or 1, H, N, N)``."""
+    """Return the equation as printed, with S in full, ``(B or 1, H, N, N)``."""
     return softmax_matrix(q, k, causal, mask) @ (v - s @ v)
 
 
 def learned_scaled_values(
     v: Tensor, s: Tensor, *, causal: bool = False, mask: Tensor | None = None, last: int | None = None
 ) -> Tensor:
-    """``(I − S) v`` for the parameter ``s``, ``(H, N_max, N_max)``; only the ``last`` rows where that is given."""
+    """Return ``(I − S) v`` for the parameter ``s``, ``(H, N_max, N_max)``; only the ``last`` rows where given."""
     n = v.shape[-2]
     first = 0 if last is None else n - last
     if version() == "slow":
         return _scaled_values(v, learned_scaling(s, n, causal=causal, mask=mask), first)
     rows = s[:, first:n, :n]
+    # Row i of these is token first + i, which sees the columns up to its own.
     rows = rows.tril(first) if causal else rows
     return v[..., first:, :] - rows @ without_padding(v, mask)
 
@@ -51,7 +52,7 @@ def learned_scaled_values(
 def symmetric_scaled_values(
     k: Tensor, v: Tensor, alpha: Tensor, *, causal: bool = False, mask: Tensor | None = None, last: int | None = None
 ) -> Tensor:
-    """``(I − α A(k, k)) v`` without the N × N matrix; only the ``last`` rows where that is given."""
+    """Return ``(I − α A(k, k)) v`` without the N × N matrix; only the ``last`` rows where that is given."""
     first = 0 if last is None else v.shape[-2] - last
     if version() == "slow":
         return _scaled_values(v, symmetric_scaling(k, alpha, causal=causal, mask=mask), first)
@@ -60,5 +61,5 @@ def symmetric_scaled_values(
 
 
 def _scaled_values(v: Tensor, scaling: Tensor, first: int) -> Tensor:
-    """The rows of ``(I − S) v`` from ``first`` on, with S in full."""
+    """Return the rows of ``(I − S) v`` from ``first`` on, with S in full."""
     return v[..., first:, :] - (scaling.to(v.dtype) @ v)[..., first:, :]

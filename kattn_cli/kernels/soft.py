@@ -20,23 +20,25 @@ from kattn_cli.kernels.precision import exact, without_autocast
 
 
 def gaussian_kernel(q: Tensor, k: Tensor) -> Tensor:
-    """``exp(−‖q_i − k_j‖² / 2√d)``: ``(B, H, N, d)`` and ``(B, H, M, d)`` to ``(B, H, N, M)``.
+    """Return ``exp(−‖q_i − k_j‖² / 2√d)``, ``(B, H, N, M)``, for ``(B, H, N, d)`` and ``(B, H, M, d)``.
 
     A shift of both changes nothing but rounding, of which there is least about their middle.
     """
     middle = k.detach().mean(-2, keepdim=True)
     q, k = q - middle, k - middle
     norms = q.square().sum(-1)[..., :, None] + k.square().sum(-1)[..., None, :]
+    # Rounding can leave a squared distance below 0, and the kernel above 1.
     return (-(norms - 2 * q @ k.mT).clamp(min=0) / (2 * math.sqrt(q.shape[-1]))).exp()
 
 
 def newton_inverse(a: Tensor, iterations: int) -> Tensor:
-    """Algorithm 2: the Moore–Penrose inverse Y of positive semi-definite matrices ``(…, m, m)`` by Newton's method.
+    """Return the Moore–Penrose inverse of positive semi-definite ``(…, m, m)`` by Newton's method (Algorithm 2).
 
     The last step alone is differentiated. Its gradient, ``−Yᵀ G Yᵀ``, is the inverse's own, which the
     authors' program takes in place of the whole iteration's.
     """
     with torch.no_grad():
+        # σ₁ ≤ ‖A‖₁ for symmetric A, so that this start is one from which Newton's method converges.
         y = a / a.sum(-2).amax(-1).square()[..., None, None]
         for _ in range(iterations - 1):
             y = 2 * y - y @ a @ y
@@ -44,12 +46,13 @@ def newton_inverse(a: Tensor, iterations: int) -> Tensor:
 
 
 def soft_attention(q: Tensor, v: Tensor, *, landmarks: int, iterations: int, mask: Tensor | None = None) -> Tensor:
-    """``Pᵀ A⁺ P v`` with ``A`` the kernel of the landmarks and ``P`` of landmarks and tokens, from the right.
+    """Return ``Pᵀ A⁺ P v``, from the right, with ``A`` the kernel of the landmarks and ``P`` of landmarks and tokens.
 
     ``(B, H, N, d)`` throughout, in float32 or better. A sample with no more tokens than landmarks gets the kernel
     of its tokens, of which this is the approximation.
     """
     with without_autocast(q.device):
+        # Each of Newton's steps doubles rounding errors: half precision would not survive them.
         tokens, values = exact(without_padding(q, mask)), exact(without_padding(v, mask))
         if q.shape[-2] <= landmarks:
             return (gaussian_kernel(tokens, tokens) @ values).to(v.dtype)
@@ -63,7 +66,7 @@ def soft_attention(q: Tensor, v: Tensor, *, landmarks: int, iterations: int, mas
 
 
 def soft_attention_naive(q: Tensor, v: Tensor, *, landmarks: int, mask: Tensor | None = None) -> Tensor:
-    """The equations with distances written out and the inverse itself; forms N × N. Zeros at the padding."""
+    """Return the equations with distances written out and the inverse itself; zeros at the padding. Forms N × N."""
     out = torch.zeros_like(v)
     for b in range(len(q)):
         there = slice(None) if mask is None else mask[b]

@@ -15,30 +15,31 @@ from kattn_cli.kernels.masks import visible
 
 
 def softmax_matrix(q: Tensor, k: Tensor, causal: bool = False, mask: Tensor | None = None) -> Tensor:
-    """``A(q, k)``: ``(B, H, N, d)`` twice to ``(B, H, N, N)``, each row a distribution over keys."""
+    """Return ``A(q, k)``, ``(B, H, N, N)``, for ``(B, H, N, d)`` twice; each row is a distribution over keys."""
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     allowed = visible(mask, causal, q.shape[-2], k.shape[-2], q.device)
     if allowed is not None:
-        scores = scores.masked_fill(~allowed, -math.inf)
+        scores = scores.masked_fill(~allowed, -math.inf)  # `visible` leaves each query a key
     return scores.softmax(-1)
 
 
 def softmax_attention_naive(
     q: Tensor, k: Tensor, v: Tensor, causal: bool = False, mask: Tensor | None = None
 ) -> Tensor:
-    """The equation as printed; forms the N × N matrix."""
+    """Return the equation as printed; forms the N × N matrix."""
     return softmax_matrix(q, k, causal, mask) @ v
 
 
 def softmax_attention(
     q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, mask: Tensor | None = None, dropout: float = 0.0
 ) -> Tensor:
-    """PyTorch's fused attention: the same numbers without the N × N matrix. ``(B, H, N, d)`` throughout.
+    """Return softmax attention, ``(B, H, N, d)`` throughout, by PyTorch's fused operator, without the N × N matrix.
 
     With ``causal``, queries fewer than the keys are the last ones. The ``slow`` operator has no dropout.
     """
     if version() == "slow" and not dropout:
         return softmax_attention_naive(q, k, v, causal, mask)
+    # Torch's own causal flag counts queries from the first key, ours from the last: equal for as many of both.
     if mask is None and (not causal or q.shape[-2] == k.shape[-2]):
         return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=causal)
     allowed = visible(mask, causal, q.shape[-2], k.shape[-2], q.device)

@@ -16,7 +16,7 @@ Part = tuple[int, ...]
 
 
 class Strided(NamedTuple):
-    """A tensor that need not be contiguous, whose strides the kernel is told otherwise."""
+    """A tensor that need not be contiguous, whose strides the kernel gets as arguments of their own."""
 
     tensor: Tensor
 
@@ -25,14 +25,14 @@ Argument = Tensor | Strided | int | None
 
 
 def call(name: str, dtype: torch.dtype, parts: Sequence[Part], *arguments: Argument) -> None:
-    """``name`` for the type, on each part: structs of longs, their number, then tensors (contiguous) and numbers."""
+    """Call ``name`` for the type on each part: structs of longs, their number, then contiguous tensors and numbers."""
     function = build.function(f"{name}_{'double' if dtype == torch.float64 else 'float'}")
     flat = [number for part in parts for number in part]
     function((ctypes.c_long * len(flat))(*flat), *(_pointer(one) for one in (len(parts), *arguments)))
 
 
 def shares(count: int) -> list[tuple[int, int]]:
-    """``count`` things in consecutive shares, one for each of torch's threads."""
+    """Return the bounds of consecutive shares of ``count`` things, one for each of torch's threads."""
     threads = max(1, min(count, torch.get_num_threads()))
     edges = [count * k // threads for k in range(threads + 1)]
     return list(pairwise(edges))

@@ -20,7 +20,7 @@ ENTRIES = 64
 """Of a tile, those each thread holds."""
 SCANNED_ROWS, SCANNED_COLUMNS = 256, 16
 FUSED, UNFUSED = {"enable_fp_fusion": True}, {"enable_fp_fusion": False}
-"""Whether ``a·b + c`` is rounded once; said at every launch, for Triton 3.10 changes what it does where it is not."""
+"""Whether ``a·b + c`` is rounded once; passed at every launch, since Triton 3.10 changes what it does where it is not."""
 
 
 class Tile(NamedTuple):
@@ -33,30 +33,30 @@ class Tile(NamedTuple):
 
 
 def tile(heads: int, width: int, entries: int = ENTRIES) -> Tile:
-    """All heads of as many tokens (a power of two, up to 64) as give a thread up to ``entries`` numbers."""
+    """Return all heads of as many tokens (a power of two, up to 64) as give a thread up to ``entries`` numbers."""
     heads, width = max(2, triton.next_power_of_2(heads)), max(16, triton.next_power_of_2(width))
     warps = min(8, max(1, heads * width // 128))
     return Tile(min(64, max(1, entries * 32 * warps // (heads * width))), heads, width, warps)
 
 
 def on_device_of(z: Tensor) -> AbstractContextManager[object]:
-    """Triton launches on the current device, which need not be that of ``z``."""
+    """Return a block that launches on the device of ``z``: Triton's default, the current one, may be another."""
     return torch.cuda.device(z.device) if z.is_cuda else nullcontext()
 
 
 @cache
 def multiprocessors(device: torch.device) -> int:
-    """Of a GPU; 1 for the interpreter."""
+    """Return how many multiprocessors a GPU has; 1 for the interpreter."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
 
 
 def as_bytes(mask: Tensor | None, w: Tensor) -> Tensor:
-    """The mask for a kernel; without one, any pointer."""
+    """Return the mask for a kernel; without one, any pointer."""
     return w if mask is None else mask.contiguous().view(torch.uint8)
 
 
 def squares(w: Tensor, span: int) -> Tensor:
-    """Σ w² of each ``span`` of tokens, ``(B, ⌈N / span⌉, C)``. Reads ``w`` once."""
+    """Return Σ w² of each ``span`` of tokens, ``(B, ⌈N / span⌉, C)``; reads ``w`` once."""
     samples, tokens, heads, width = w.shape
     columns = min(128, max(16, triton.next_power_of_2(heads * width)))
     parts = triton.cdiv(tokens, span)
@@ -68,7 +68,7 @@ def squares(w: Tensor, span: int) -> Tensor:
 
 
 def sums_before(sums: Tensor, columns: int, reverse: bool = False) -> tuple[Tensor, Tensor]:
-    """Of rows ``(B, n, R)``, the sum of all rows before each (``reverse``: after each), zeros for the first.
+    """Return, of rows ``(B, n, R)``, the sum before each (``reverse``: after each); zeros where there is none.
 
     In two tensors: the first ``columns`` and the others. No sum contains what is then taken off again, which would
     cost a small one its digits. Moves twice the size of ``sums``.

@@ -18,7 +18,7 @@ NORM_EPSILON = 1e-12
 
 
 def xca_naive(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The equation on normalised columns. ``temperature``: what the scores are multiplied by, ``(H,)``."""
+    """Return the equation on normalised columns; ``temperature``, ``(H,)``, multiplies the scores."""
     q_hat = F.normalize(without_padding(q, mask), dim=-2, eps=NORM_EPSILON)
     k_hat = F.normalize(without_padding(k, mask), dim=-2, eps=NORM_EPSILON)
     attention = (temperature[:, None, None] * (q_hat.mT @ k_hat)).softmax(-1)  # (B, H, d, d)
@@ -26,17 +26,18 @@ def xca_naive(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor
 
 
 def cross_covariance(q: Tensor, k: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
-    """``softmax(τ q̂ᵀ k̂)``, ``(B, H, d, d)``, with the d × d product divided by the norms."""
+    """Return ``softmax(τ q̂ᵀ k̂)``, ``(B, H, d, d)``, with the d × d product divided by the norms."""
     q, k = without_padding(q, mask), without_padding(k, mask)
     q_norm, k_norm = (
         torch.linalg.vector_norm(z, dim=-2, keepdim=True, dtype=exact_dtype(z)).clamp(min=NORM_EPSILON) for z in (q, k)
     )
+    # The norms are sums over all tokens, in float32 or better, and so the division is too.
     cosines = exact(q.mT @ k) / (q_norm.mT * k_norm)
     return (temperature[:, None, None] * cosines).softmax(-1)
 
 
 def xca(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The same numbers with the d × d product divided by the norms, instead of the N × d factors."""
+    """Return XCA, ``(B, H, N, d)``, with the d × d product divided by the norms, instead of the N × d factors."""
     if version() == "slow":
         return xca_naive(q, k, v, temperature, mask)
     return v @ cross_covariance(q, k, temperature, mask).to(v.dtype).mT

@@ -24,7 +24,7 @@ BLOCK = 256
 
 
 def collision_probability(cosines: Tensor, tau: int) -> Tensor:
-    """``(1 − arccos(x) / π)^τ``: how likely all τ random hyperplanes leave two vectors on the same side.
+    """Return ``(1 − arccos(x) / π)^τ``: how likely τ random hyperplanes all leave two vectors on the same side.
 
     At x = ±1, where arccos has no derivative, the gradient is 0.
     """
@@ -53,13 +53,13 @@ class LowerBoundedCollision(torch.autograd.Function):
 
 @full_precision
 def yoso_matrix(q: Tensor, k: Tensor, tau: int, gradient: Gradient = "exact", mask: Tensor | None = None) -> Tensor:
-    """Expected collisions: ``(B, H, N, d)`` twice to ``(B, H, N, N)``, in float32 or better, 0 at padded keys."""
+    """Return expected collisions, ``(B, H, N, N)`` in float32 or better, of ``(B, H, N, d)`` twice; 0 at padding."""
     return _probabilities(_unit(q), _unit(k), tau, gradient, mask)
 
 
 @full_precision
 def yoso(q: Tensor, k: Tensor, v: Tensor, tau: int, gradient: Gradient = "exact", mask: Tensor | None = None) -> Tensor:
-    """Expected collisions times values, each token's output scaled to unit ℓ2 norm. ``(B, H, N, d)`` throughout.
+    """Return expected collisions times values, ``(B, H, N, d)``, each token's output scaled to unit ℓ2 norm.
 
     Of many queries only a block's probabilities are held at once, and computed again in the backward pass, so that
     memory is linear in N.
@@ -69,6 +69,7 @@ def yoso(q: Tensor, k: Tensor, v: Tensor, tau: int, gradient: Gradient = "exact"
         sums = _probabilities(q_hat, k_hat, tau, gradient, mask) @ values
     else:
         blocks = [
+            # Nothing is drawn inside, so the generator's state need not be kept.
             checkpoint(_sums, some, k_hat, values, tau, gradient, mask, use_reentrant=False, preserve_rng_state=False)
             for some in q_hat.split(BLOCK, -2)
         ]
@@ -85,7 +86,7 @@ def _sums(q: Tensor, k: Tensor, v: Tensor, tau: int, gradient: Gradient, mask: T
 
 
 def _probabilities(q: Tensor, k: Tensor, tau: int, gradient: Gradient, mask: Tensor | None) -> Tensor:
-    """Of unit vectors ``(B, H, n, d)`` and ``(B, H, N, d)``: ``(B, H, n, N)``, 0 at padded keys."""
+    """Return ``(B, H, n, N)``, 0 at padded keys, for unit vectors ``(B, H, n, d)`` and ``(B, H, N, d)``."""
     cosines = q @ k.mT
     weights = collision_probability(cosines, tau) if gradient == "exact" else LowerBoundedCollision.apply(cosines, tau)
     return weights if mask is None else weights.masked_fill(~mask[:, None, None, :], 0)
@@ -94,7 +95,10 @@ def _probabilities(q: Tensor, k: Tensor, tau: int, gradient: Gradient, mask: Ten
 def yoso_naive(
     q: Tensor, k: Tensor, v: Tensor, tau: int, gradient: Gradient = "exact", mask: Tensor | None = None
 ) -> Tensor:
-    """Token by token. The lower bound is the gradient of ``p₀ (1 + τ (x − x₀) / 2)``, with p₀, x₀ held constant."""
+    """Return :func:`yoso` token by token.
+
+    The lower bound is the gradient of ``p₀ (1 + τ (x − x₀) / 2)``, with p₀ and x₀ held constant.
+    """
     outputs = []
     for i in range(q.shape[-2]):
         out = torch.zeros_like(v[..., 0, :])

@@ -18,7 +18,9 @@ from kattn_cli.kernels.tssa.equations import SUM_EPSILON
 def forward(
     w: Tensor, eta: Tensor, bias: Tensor, mask: Tensor | None, normalize: bool, repeats: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The output ``(B, N, H, d)``; energies, Π and Σ Π ``(B, N, H)``; states of Σ w² and Σ Π w² ``(B, ⌈N/64⌉, H, d)``.
+    """Return the output ``(B, N, H, d)`` and, for the backward pass, energies, Π, Σ Π and the states of two sums.
+
+    Energies, Π and Σ Π: ``(B, N, H)``; states of Σ w² and Σ Π w²: ``(B, ⌈N/64⌉, H, d)``.
 
     ``w``: ``(B, N, H, d)``, contiguous, 0 at the padding; ``bias``: ``(B or 1, H, N)``, added ``repeats`` times.
     """
@@ -52,7 +54,7 @@ def backward(
     energy_states: Tensor,
     moment_states: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of ``w``, ``eta`` and ``bias``, for that of the output and what :func:`forward` returned."""
+    """Return the gradients of ``w``, ``eta`` and ``bias`` from the output's and from what :func:`forward` returned."""
     x, g = exact(w), exact(grad).contiguous()
     parts = _parts(x)
     by_membership, by_mass = torch.empty_like(membership), torch.empty_like(membership)
@@ -78,7 +80,7 @@ def backward(
 
 
 def _parts(x: Tensor) -> list[Part]:
-    """Samples for each thread, or, where they are too few, heads."""
+    """Return how many samples each thread takes or, where samples are too few, how many heads."""
     samples, _, heads, _ = sizes = tuple(x.shape)
     if samples >= torch.get_num_threads():
         return [(*sizes, first, end, 0, heads) for first, end in shares(samples)]

@@ -35,7 +35,7 @@ class TokenStatistics(NamedTuple):
 
 
 def bias_repeats(convention: Convention, width: int) -> int:
-    """How often the bias of a position is added."""
+    """Return how often the bias of a position is added."""
     return 1 if convention == "paper" else width
 
 
@@ -47,7 +47,7 @@ def causal_tssa_naive(
     convention: Convention = "paper",
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Every token by itself, from the statistics of the tokens up to it.
+    """Return causal TSSA, ``(B, H, N, d)``, one token after the other, from the statistics of the tokens up to it.
 
     ``eta``: ``(H,)``; ``bias``: of each position, ``(H, N)``, where a token's position counts tokens only.
     """
@@ -83,7 +83,7 @@ def causal_tssa_plain(
     mask: Tensor | None = None,
     past: TokenStatistics | None = None,
 ) -> tuple[Tensor, TokenStatistics]:
-    """The same for all tokens at once by cumulative sums, going on from ``past``; and what to go on from next.
+    """Return causal TSSA, ``(B, H, N, d)``, for all tokens after ``past``, and the statistics to continue from.
 
     ``bias``: of each token's position, ``(B or 1, H, N, 1)``.
     """
@@ -101,15 +101,19 @@ def causal_gains(
     mask: Tensor | None = None,
     past: TokenStatistics | None = None,
 ) -> tuple[Tensor, TokenStatistics]:
-    """``Π · D`` of each token and feature, ``(B, H, N, d)``, for ``w`` that is 0 at the padding."""
+    """Return ``Π · D``, ``(B, H, N, d)``, for ``w`` that is 0 at the padding, and the statistics to continue from."""
     squared = w.square()
     energy = _cumulative(squared, None if past is None else past.energy)
+    # Sums only grow, so the clamp acts on a feature that was 0 so far alone, and keeps 0 / 0 away.
     shares = squared / energy.clamp(min=NORM_EPSILON) if normalize else squared
     repeats = bias_repeats(convention, w.shape[-1])
+    # eq. 34 adds the bias once to the sum over d, Algorithm 2 to each of its d terms.
     membership = (eta[:, None, None] * (shares.sum(-1, keepdim=True) + repeats * bias)).softmax(1)  # Π (B, H, N, 1)
     mass = _cumulative(without_padding(membership, mask), None if past is None else past.mass)
     moment = _cumulative(membership * squared, None if past is None else past.moment)
+    # D = 1 / (1 + m): the 1e−8 is the paper's, and padding before the first token leaves no mass but that.
     gains = membership / (1 + moment / (mass + SUM_EPSILON))
+    # Clones: a view of the last token would keep the sums of all tokens alive in the state.
     return gains, TokenStatistics(*(sums[..., -1:, :].clone() for sums in (energy, mass, moment)))
 
 

@@ -27,9 +27,10 @@ def causal_tssa(
     convention: Convention = "paper",
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Algorithm 2 for ``w`` ``(B, H, N, d)``, ``eta`` ``(H,)``, ``bias`` of each token ``(B or 1, H, N, 1)``."""
+    """Return Algorithm 2 for ``w`` ``(B, H, N, d)``, ``eta`` ``(H,)``, each token's ``bias`` ``(B or 1, H, N, 1)``."""
     if not kernel_for(w):
         return causal_tssa_plain(w, eta, bias, normalize, convention, mask)[0]
+    # The kernels read all heads of a token at once, for the softmax over heads; split projections lie so already.
     tokens_first = without_padding(w, mask).transpose(1, 2).contiguous()
     repeats = bias_repeats(convention, w.shape[-1])
     return causal_tssa_operator(tokens_first, eta, bias[..., 0], mask, normalize, repeats)[0].transpose(1, 2)
@@ -39,7 +40,7 @@ def causal_tssa(
 def causal_tssa_operator(
     w: Tensor, eta: Tensor, bias: Tensor, mask: Tensor | None, normalize: bool, repeats: int
 ) -> Saved:
-    """The output for ``w`` ``(B, N, H, d)``, contiguous and 0 at the padding; and what the gradient needs.
+    """Return the output for ``w`` ``(B, N, H, d)``, contiguous and 0 at the padding, and what the gradient needs.
 
     That is: energies, Π and Σ Π ``(B, N, H)``; Σ w² and Σ Π w² before every chunk, ``(B, ⌈N / CHUNK⌉, H, d)``.
     ``bias``: ``(B or 1, H, N)``.
@@ -77,7 +78,7 @@ def causal_tssa_backward(
     energy_states: Tensor,
     moment_states: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of ``w``, ``eta`` and ``bias`` for that of the output, ``(B, N, H, d)``."""
+    """Return the gradients of ``w``, ``eta`` and ``bias`` for that of the output, ``(B, N, H, d)``."""
     inputs = (w, eta, bias, mask, normalize, repeats)
     saved = (energy, membership, mass, energy_states, moment_states)
     if w.is_cuda:
@@ -98,6 +99,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Saved) -> None:
     *tensors, ctx.normalize, ctx.repeats = inputs
     ctx.save_for_backward(*tensors, *output[1:])
     ctx.mark_non_differentiable(*output[1:])
+    # An output that nobody differentiates then comes as None, not as zeros of its size.
     ctx.set_materialize_grads(False)
 
 
@@ -114,11 +116,11 @@ causal_tssa_operator.register_autograd(_differentiate, setup_context=_keep)
 
 @register_flop_formula(torch.ops.kattn.causal_tssa)
 def _flops(w_shape: torch.Size, *_: Any, **__: Any) -> int:
-    """14 operations an entry, and the softmax over heads: 5 a token and head."""
+    """Return 14 operations an entry and, for the softmax over heads, 5 a token and head."""
     return 14 * w_shape.numel() + 5 * w_shape[:3].numel()
 
 
 @register_flop_formula(torch.ops.kattn.causal_tssa_backward)
 def _backward_flops(grad_shape: torch.Size, *_: Any, **__: Any) -> int:
-    """53 operations an entry, of which 12 make the running sums again, and 12 a token and head."""
+    """Return 53 operations an entry, 12 of which make the running sums again, and 12 a token and head."""
     return 53 * grad_shape.numel() + 12 * grad_shape[:3].numel()

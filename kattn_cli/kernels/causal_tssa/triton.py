@@ -35,7 +35,9 @@ from kattn_cli.kernels.tssa.equations import NORM_EPSILON, SUM_EPSILON
 def forward(
     w: Tensor, eta: Tensor, bias: Tensor, mask: Tensor | None, normalize: bool, repeats: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The output ``(B, N, H, d)``; energies, Π and Σ Π ``(B, N, H)``; states of Σ w² and Σ Π w² ``(B, ⌈N/64⌉, H, d)``.
+    """Return the output ``(B, N, H, d)`` and, for the backward pass, energies, Π, Σ Π and the states of two sums.
+
+    Energies, Π and Σ Π: ``(B, N, H)``; states of Σ w² and Σ Π w²: ``(B, ⌈N/64⌉, H, d)``.
 
     ``w``: ``(B, N, H, d)``, contiguous, 0 at the padding; ``bias``: ``(B or 1, H, N)``, added ``repeats`` times.
     A state is the sum before a chunk; those of Σ w² are zeros without ``normalize``, where nothing needs them.
@@ -84,7 +86,7 @@ def backward(
     energy_states: Tensor,
     moment_states: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of ``w``, ``eta`` and ``bias``, for that of the output and what :func:`forward` returned."""
+    """Return the gradients of ``w``, ``eta`` and ``bias`` from the output's and from what :func:`forward` returned."""
     samples, tokens, heads, width = w.shape
     chunks, columns = triton.cdiv(tokens, CHUNK), heads * width
     grad = grad.contiguous()
@@ -118,7 +120,7 @@ def backward(
 
 
 def _all_heads(w: Tensor) -> dict[str, int]:
-    """For programs that take a chunk, a few of its tokens at a time."""
+    """Return the constants of kernels that take a chunk with all heads, a few of its tokens at a time."""
     heads, width = w.shape[2:]
     sizes = tile(heads, width, entries=32)
     return {
@@ -134,7 +136,7 @@ def _all_heads(w: Tensor) -> dict[str, int]:
 
 
 def _one_head(w: Tensor, entries: int = 16) -> dict[str, int]:
-    """For programs that take a chunk of one head at once, each thread so many entries."""
+    """Return the constants of kernels that take a chunk of one head at once, so many entries a thread."""
     heads, width = w.shape[2:]
     padded = max(16, triton.next_power_of_2(width))
     warps = min(16, CHUNK * padded // (32 * entries))

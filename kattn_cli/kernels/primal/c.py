@@ -19,11 +19,12 @@ BLOCK = 2**19
 
 
 def forward(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.primal.operator.primal_operator`."""
+    """Return what :func:`kattn_cli.kernels.primal.operator.primal_operator` does, computed in C."""
     samples, heads, tokens, _ = q.shape
     s, real = weight.shape[-1] // 2, exact_dtype(q)
     scores = torch.empty(samples, tokens, heads, 2 * s, dtype=real).transpose(1, 2)
     norms = torch.empty(2, samples, heads, tokens, dtype=real)
+    # In float64, since one number sums the squares of all tokens, block by block.
     energy = torch.zeros(samples, heads, 2 * s, dtype=torch.float64)
     weights = exact(weight)
     with without_autocast(q.device):
@@ -48,7 +49,7 @@ def backward(
     scores: Tensor,
     norms: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.primal.operator.primal_operator_backward`."""
+    """Return what :func:`kattn_cli.kernels.primal.operator.primal_operator_backward` does, computed in C."""
     samples, heads, tokens, width = q.shape
     s, real = weight.shape[-1] // 2, exact_dtype(q)
     grad, scores, weights = _tokens_first(grad), _tokens_first(scores), exact(weight)
@@ -71,6 +72,7 @@ def backward(
                 by_z = by_inputs[side][b, :, block]
                 strides = by_z.stride(0), by_z.stride(1)
                 call("primal_combine", real, parts, Strided(vectors), by_vectors, radial, Strided(by_z), *strides)
+                # Weights that all samples share (B = 1 there) gather the gradients of every sample.
                 by_weight[side, b % len(weights)].baddbmm_(vectors.mT, by_product)
     by_q, by_k = (z.to(q.dtype) for z in by_inputs)
     return by_q, by_k, torch.cat((by_weight[0], by_weight[1]), -1).to(weight.dtype)
@@ -85,18 +87,18 @@ def _blocks(q: Tensor) -> Iterator[tuple[int, slice]]:
 
 
 def _vectors(z: Tensor, b: int, block: slice) -> Tensor:
-    """``(H, T, d)`` in float32 or better, each vector contiguous."""
+    """Return ``(H, T, d)`` in float32 or better, each vector contiguous."""
     vectors = exact(z[b, :, block])
     return vectors if vectors.stride(-1) == 1 else vectors.contiguous()
 
 
 def _tokens_first(z: Tensor) -> Tensor:
-    """The same as ``(B, N, H, ...)`` in memory, in float32 or better."""
+    """Return ``z`` as ``(B, N, H, ...)`` in memory, in float32 or better."""
     return exact(z).transpose(1, 2).contiguous().transpose(1, 2)
 
 
 def _parts(vectors: Tensor, scores: Tensor, tokens: int) -> list[Part]:
-    """Heads for each thread; ``tokens``: of the whole, by which norms of heads are apart."""
+    """Return the heads for each thread; ``tokens``: of the whole, by which norms of heads are apart."""
     heads, count, width = vectors.shape
     strides = (*vectors.stride()[:2], *scores.stride()[:2], tokens)
     return [(first, end, count, width, scores.shape[-1], *strides) for first, end in shares(heads)]

@@ -24,7 +24,7 @@ CHUNK = 32
 
 
 def sampled_rows(length: int, count: int, convention: Convention) -> Tensor:
-    """Indices of the ``count`` rows of X that make f(X): ``linspace(0, N − 1, n)`` rounded down.
+    """Return the indices of the ``count`` rows of X that make f(X): ``linspace(0, N − 1, n)`` rounded down.
 
     The authors' integer ``torch.linspace`` can be one below the exact floor that the paper means.
     """
@@ -34,15 +34,17 @@ def sampled_rows(length: int, count: int, convention: Convention) -> Tensor:
 
 
 def sampled_tokens(mask: Tensor, count: int) -> Tensor:
-    """The same for each sample, among its tokens alone: ``(B, N)`` to ``(B, count)``."""
+    """Return those indices for each sample, among its tokens alone: ``(B, count)`` for a mask ``(B, N)``."""
+    # A sample without any token samples its first row.
     last = (mask.sum(-1, keepdim=True) - 1).clamp(min=0)
     ranks = torch.arange(count, device=mask.device) * last // max(count - 1, 1)
+    # A stable sort leaves the tokens in their order, before all padding.
     tokens_first = mask.long().argsort(dim=-1, descending=True, stable=True)
     return tokens_first.gather(-1, ranks)
 
 
 def primal_scores_naive(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Tensor:
-    """Scores of one side, ``(B, H, N, s)``, one sample, head and token at a time (eq. 6).
+    """Return the scores of one side, ``(B, H, N, s)``, one sample, head and token at a time (eq. 6).
 
     ``phi``: the feature map of queries or keys ``(B, H, N, d)``; ``rows``: f(X) ``(B, H, n, d)`` with
     ``weight`` ``(H, n, s)``, or None for data-independent ``weight`` ``(H, d, s)``.
@@ -57,19 +59,19 @@ def primal_scores_naive(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Ten
 
 
 def primal_scores(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Tensor:
-    """The same for all samples, heads and tokens at once."""
-    return phi @ (weight if rows is None else rows.mT @ weight)
+    """Return the scores of one side, ``(B, H, N, s)``, for all samples, heads and tokens at once (eq. 6)."""
+    return phi @ (weight if rows is None else rows.mT @ weight)  # eq. 6: W_{e|X} = f(X)ᵀ W_e
 
 
 def joint_scores(phi_q: Tensor, phi_k: Tensor, rows: Tensor | None, w_e: Tensor, w_r: Tensor) -> Tensor:
-    """``[e; r]``, ``(B, H, N, 2s)``, of both feature maps."""
+    """Return ``[e; r]``, ``(B, H, N, 2s)``, of both feature maps."""
     return torch.cat((primal_scores(phi_q, rows, w_e), primal_scores(phi_k, rows, w_r)), -1)
 
 
 def cosine_scores(
     q: Tensor, k: Tensor, rows: Tensor | None, w_e: Tensor, w_r: Tensor, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor | None]:
-    """``[e; r]`` for the cosine feature map of ``q`` and ``k``, ``(B, H, N, d)``.
+    """Return ``[e; r]`` for the cosine feature map of ``q`` and ``k``, ``(B, H, N, d)``.
 
     And, from the operator that makes no copy of these, the energies Σ e² and Σ r² over the tokens of ``mask``, or over
     all, ``(B, H, 2s)``: what :func:`ksvd_objective_of` needs.
@@ -83,16 +85,17 @@ def cosine_scores(
 
 
 def cosine_features(z: Tensor) -> Tensor:
-    """``z / ‖z‖₂`` over the last axis."""
+    """Return ``z / ‖z‖₂`` over the last axis."""
+    # In half precision a sum of squares loses digits, and in float16 its range.
     return F.normalize(exact(z), dim=-1).to(z.dtype)
 
 
 def exp_features_naive(
     q: Tensor, k: Tensor, directions: Tensor, causal: bool = False, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Remark 4.1, token by token: ``D̂^{−1/2} g(q)`` and ``D̂^{−1/2} g(k)`` for ``directions`` w₁ … w_p, ``(p, d)``.
+    """Return ``D̂^{−1/2} g(q)`` and ``D̂^{−1/2} g(k)`` for ``directions`` w₁ … w_p, ``(p, d)``, token by token.
 
-    ``g(z) = exp(−‖z‖²/2) (exp(w₁ᵀz), …, exp(w_pᵀz))``; ``D̂ᵢ = g(qᵢ)ᵀ Σⱼ g(kⱼ)``, over j ≤ i where causal.
+    Remark 4.1: ``g(z) = exp(−‖z‖²/2) (exp(w₁ᵀz), …, exp(w_pᵀz))``; ``D̂ᵢ = g(qᵢ)ᵀ Σⱼ g(kⱼ)``, over j ≤ i where causal.
     """
 
     def g(z: Tensor) -> Tensor:
@@ -119,13 +122,14 @@ def exp_features(
     mask: Tensor | None = None,
     before: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The same for all tokens at once, ``(B, H, N, p)`` each, with ``log Σⱼ g(kⱼ)`` ``(B, H, 1, p)``.
+    """Return the features of Remark 4.1, ``(B, H, N, p)`` each, and ``log Σⱼ g(kⱼ)``, ``(B, H, 1, p)``.
 
     That sum goes on from ``before``. In logarithms, and in float32 or better: g leaves its range where q and k are
     of ordinary size. ``D̂^{−1/2} g(k)`` does so only where ‖q‖² and ‖k‖² of a token are hundreds apart.
     """
     directions = directions.to(exact_dtype(q))
     log_q, log_k = (exact(z) @ directions.T - exact(z).square().sum(-1, keepdim=True) / 2 for z in (q, k))
+    # Not −inf: a sum over nothing but padding would be −inf too, and its gradient not a number.
     least = torch.finfo(log_k.dtype).min
     there = log_k if mask is None else log_k.masked_fill(~mask[:, None, :, None], least)
     sums = there.logcumsumexp(-2) if causal else there.logsumexp(-2, keepdim=True)
@@ -133,26 +137,29 @@ def exp_features(
         sums = torch.logaddexp(sums, before)
     log_scale = -(log_q + sums).logsumexp(-1, keepdim=True) / 2  # log D̂^{−1/2} (B, H, N, 1)
     if mask is not None:
+        # At padding before the first token the sum is that of nothing, and its scale out of range.
         log_scale = log_scale.masked_fill(~mask[:, None, :, None], 0)
     phi_q, phi_k = ((log + log_scale).exp() for log in (log_q, log_k))
+    # A clone: a view would keep the sums of all tokens alive in the state.
     return phi_q.to(q.dtype), phi_k.to(k.dtype), sums[..., -1:, :].clone()
 
 
 def running_mean(z: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The mean over the tokens up to each, ``(B, H, N, d)`` (Figure 3): what the causal form sees of q and k."""
+    """Return the mean over the tokens up to each, ``(B, H, N, d)`` (Figure 3): the causal form's q and k."""
     sums = total(without_padding(exact(z), mask), causal=True)
     return (sums / token_counts(sums, mask, causal=True)).to(z.dtype)
 
 
 def running_direction(z: Tensor, mask: Tensor | None = None) -> Tensor:
-    """A positive multiple of :func:`running_mean`, for a feature map that leaves lengths out: the sum, if in range."""
+    """Return a positive multiple of :func:`running_mean`, for maps that ignore lengths: the sum, if in range."""
+    # float16 ends at 65504, which a sum over tokens can pass where their mean cannot.
     if version() == "slow" or z.dtype == torch.float16:
         return running_mean(z, mask)
     return running_sum(without_padding(exact(z), mask)).to(z.dtype)
 
 
 def running_sum(z: Tensor) -> Tensor:
-    """The sum over the tokens up to each, ``(B, H, N, d)``, by products with a triangle of ones in chunks of tokens."""
+    """Return the sum over the tokens up to each, ``(B, H, N, d)``: in chunks, products with a triangle of ones."""
     samples, heads, tokens, _ = z.shape
     chunks = -(-tokens // CHUNK)
     if chunks == 1:
@@ -174,7 +181,7 @@ def ksvd_objective(
     convention: Convention,
     mask: Tensor | None = None,
 ) -> Tensor:
-    """J of one layer, one value a sample, ``(B,)``.
+    """Return J of one layer, one value a sample, ``(B,)``.
 
     ``e``, ``r``: ``(B, H, N, s)``; ``w_e``, ``w_r``: ``(H, n, s)``, or ``(B, H, d, s)`` where they depend on the
     data; ``regulariser``: the diagonal of Λ, ``(H, s)``.
@@ -187,14 +194,15 @@ def ksvd_objective(
         energy = (e.square() + r.square()) * regulariser.square()[:, None]
         return energy.sum(-1).mean((-2, -1)) / 2 - trace
     energy = without_padding(e.square() + r.square(), mask) * regulariser[:, None]
-    return energy.sum((-2, -1)).mean(1) / 2 - trace
+    return energy.sum((-2, -1)).mean(1) / 2 - trace  # eq. 11
 
 
 def ksvd_objective_of(
     energy: Tensor, tokens: int, w_e: Tensor, w_r: Tensor, regulariser: Tensor, convention: Convention
 ) -> Tensor:
-    """The same J from the energies of ``tokens`` tokens, Σ e² and Σ r², ``(B, H, 2s)``."""
+    """Return J, ``(B,)``, from the energies of ``tokens`` tokens, Σ e² and Σ r², ``(B, H, 2s)``."""
     trace = (w_e * w_r).sum((-2, -1)).mean(-1)
+    # The authors' program squares Λ and takes the mean over tokens, where eq. 11 sums.
     weight = regulariser.square() / tokens if convention == "reference" else regulariser
     both_sides = energy.unflatten(-1, (2, -1)).sum(-2)
     return (both_sides * weight).sum(-1).mean(1) / 2 - trace

@@ -22,14 +22,16 @@ WIDEST = 256
 
 
 def pays(q: Tensor, directions: int) -> bool:
-    """Whether this operator, rather than torch's one after the other, should compute on queries ``q``."""
+    """Return whether this operator, not torch's one after the other, should compute on queries ``q``."""
     fits = q.element_size() * max(q.shape[-1], directions) <= WIDEST and q.dtype != torch.float64
     return kernel_for(q) and (fits or q.device.type == "cpu")
 
 
 @torch.library.custom_op("kattn::primal_scores", mutates_args=())
 def primal_operator(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """``[e; r]`` ``(B, H, N, 2s)``, kept as ``(B, N, H, 2s)``; their energies ``(B, H, 2s)``; norms ``(2, B, H, N)``.
+    """Return ``[e; r]`` ``(B, H, N, 2s)``, their energies ``(B, H, 2s)``, and the norms ``(2, B, H, N)``.
+
+    The scores are kept as ``(B, N, H, 2s)`` in memory.
 
     ``q``, ``k``: ``(B, H, N, d)``; ``weight``: ``[W_e, W_r]``, ``(B or 1, H, d, 2s)``; ``mask``: ``(B, N)``: which
     tokens the energies, Σ of squares, are over, or None for all. Norms below 1e-12 are taken as that.
@@ -54,7 +56,7 @@ def primal_operator_backward(
     scores: Tensor,
     norms: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Gradients of queries, keys and weights."""
+    """Return the gradients of queries, keys and weights."""
     if q.is_cuda:
         from kattn_cli.kernels.primal import triton as gpu
 
@@ -98,6 +100,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tenso
     scores, _, norms = output
     ctx.save_for_backward(*inputs, scores, norms)
     ctx.mark_non_differentiable(norms)
+    # An output that nobody differentiates then comes as None, not as zeros of its size.
     ctx.set_materialize_grads(False)
 
 

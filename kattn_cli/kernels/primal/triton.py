@@ -23,7 +23,7 @@ PROGRAMS = 4
 
 
 def forward(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.primal.operator.primal_operator`, if it fits (``pays`` there)."""
+    """Return what :func:`kattn_cli.kernels.primal.operator.primal_operator` does, if it fits (``pays`` there)."""
     samples, heads, tokens, _ = q.shape
     columns = weight.shape[-1]
     blocks = triton.cdiv(tokens, _rows(q, weight))
@@ -51,7 +51,7 @@ def backward(
     scores: Tensor,
     norms: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.primal.operator.primal_operator_backward`."""
+    """Return what :func:`kattn_cli.kernels.primal.operator.primal_operator_backward` does."""
     samples, heads, tokens, width = q.shape
     rows = _rows(q, weight)
     blocks = triton.cdiv(tokens, rows)
@@ -92,7 +92,7 @@ def _constants(q: Tensor, weight: Tensor, mask: Tensor | None, side: int) -> dic
         "HALF": q.is_cuda and q.dtype == weight.dtype == torch.bfloat16,  # Triton's interpreter has no such products
         "EPSILON": NORM_EPSILON,
         "ROWS": _rows(q, weight),
-        "FEATURES": max(16, triton.next_power_of_2(width)),
+        "FEATURES": max(16, triton.next_power_of_2(width)),  # Triton's products need 16 or more
         "DIRECTIONS": max(16, triton.next_power_of_2(s)),
         "num_warps": 4 if width <= 64 and s <= 64 else 8,
         "num_stages": 2,
@@ -101,6 +101,6 @@ def _constants(q: Tensor, weight: Tensor, mask: Tensor | None, side: int) -> dic
 
 
 def _rows(q: Tensor, weight: Tensor) -> int:
-    """Tokens a program holds at once, as shared memory allows for their vectors, scores and gradients."""
+    """Return the tokens a program holds at once, as shared memory allows for their vectors, scores and gradients."""
     narrow = max(q.shape[3], weight.shape[3] // 2) <= 64
     return 64 if narrow and q.dtype == torch.bfloat16 else 32

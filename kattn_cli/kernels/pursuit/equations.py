@@ -44,31 +44,33 @@ class Pursuit:
 
     @property
     def sign(self) -> int:
-        """That of Y/μ in step 2."""
+        """Return the sign of Y/μ in step 2."""
         return 1 if self.convention == "textbook" else -1
 
 
 def shrink(z: Tensor, threshold: Tensor) -> Tensor:
-    """``sgn(z) · max(|z| − τ, 0)``, elementwise."""
+    """Return ``sgn(z) · max(|z| − τ, 0)``, elementwise."""
     return z.sign() * (z.abs() - threshold).clamp(min=0)
 
 
 def penalty(k: Tensor, pursuit: Pursuit, mask: Tensor | None = None) -> Tensor:
-    """μ of keys ``(B, H, N, d)``: ``(B, H, 1, 1)`` per sample and head; causal ``(B, H, N, 1)``, per token too."""
+    """Return μ of keys ``(B, H, N, d)``: ``(B, H, 1, 1)``; causal, with a μ for each token, ``(B, H, N, 1)``."""
     heads, d = k.shape[-3], k.shape[-1]
+    # The authors' program has the full width C where Definition 1 has the head's d.
     width = heads * d if pursuit.convention == "reference" else d
     norms = without_padding(k, mask).abs().sum(-1, keepdim=True)
+    # μ = N·d / (4‖k‖₁); the clamp keeps it finite where all keys are 0.
     return token_counts(k, mask, pursuit.causal) * width / (4 * total(norms, pursuit.causal).clamp(min=NORM_EPSILON))
 
 
 def threshold(k: Tensor, pursuit: Pursuit, mask: Tensor | None = None) -> Tensor:
-    """τ in the shape of μ; differentiable in ``k``, as the authors' is."""
+    """Return τ in the shape of μ; differentiable in ``k``, as the authors' is."""
     mu = penalty(k, pursuit, mask)
     return pursuit.lambda_ * mu if pursuit.convention == "reference" else pursuit.lambda_ / mu
 
 
 def pap_naive(k: Tensor, v: Tensor, pursuit: Pursuit, *, q: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
-    """Algorithm 1 line by line, with S, L and Y as printed and every attention matrix formed."""
+    """Return Algorithm 1, line by line, with S, L and Y as printed and every attention matrix formed."""
     mu, tau = penalty(k, pursuit, mask), threshold(k, pursuit, mask)
     low_rank, dual = k * 0, k * 0
     for _ in range(pursuit.iterations):
@@ -88,7 +90,7 @@ def pap_steps(
     mask: Tensor | None = None,
     dropout: float = 0.0,
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """``(z, S, L)`` of each iteration, with ``z`` the keys that attend in step 2; each ``(B, H, N, d)``.
+    """Yield ``(z, S, L)`` of each iteration, ``(B, H, N, d)`` each, with ``z`` the keys that attend in step 2.
 
     Written in ``U = Y/μ``, so that μ matters through τ alone, and with fused attention. ``dropout`` applies
     to the attention weights of the last iteration only.
@@ -96,15 +98,15 @@ def pap_steps(
     tau = threshold(k, pursuit, mask)
     residual, u = k, None  # k − L with L₀ = 0, and U₀ = 0
     for step in range(1, pursuit.iterations + 1):
-        sparse = shrink(residual if u is None else residual + u, tau)
-        z = k - sparse if u is None else k - sparse + pursuit.sign * u
+        sparse = shrink(residual if u is None else residual + u, tau)  # step 1
+        z = k - sparse if u is None else k - sparse + pursuit.sign * u  # the keys of step 2
         last = step == pursuit.iterations
         low_rank = softmax_attention(
             z if q is None else q, z, v, causal=pursuit.causal, mask=mask, dropout=dropout if last else 0.0
         )
         yield z, sparse, low_rank
         residual = k - low_rank
-        u = residual - sparse if u is None else u + residual - sparse
+        u = residual - sparse if u is None else u + residual - sparse  # step 3, over μ
 
 
 def pap(
@@ -116,7 +118,7 @@ def pap(
     mask: Tensor | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """``L`` of the last iteration, ``(B, H, N, d)``, for keys and values ``(B, H, N, d)``.
+    """Return ``L`` of the last iteration, ``(B, H, N, d)``, for keys and values ``(B, H, N, d)``.
 
     With ``q``, step 2 attends from the queries to the cleaned keys (RPC-AsymViT, Appendix E.10). No matrix of tokens
     by tokens is formed, but by ``slow`` operators, by dropout and by a causal form with a mask.
@@ -138,9 +140,10 @@ def pap_fused(
     mask: Tensor | None = None,
     dropout: float = 0.0,
 ) -> Tensor:
-    """The same with one operator between two attentions, which keeps a byte an entry for the backward pass."""
+    """Return what :func:`pap` does, by one operator between two attentions that keeps a byte an entry for backward."""
     tau = threshold(k, pursuit, mask)
     low_rank, carried = None, None
+    # Signs are for the backward pass alone: without one, nothing but z and U − S is written.
     signs = torch.is_grad_enabled() and (k.requires_grad or v.requires_grad or (q is not None and q.requires_grad))
     for step in range(1, pursuit.iterations + 1):
         last = step == pursuit.iterations

@@ -26,7 +26,7 @@ BLOCK = 2**18
 def pursuit_step(
     k: Tensor, low_rank: Tensor | None, carried: Tensor | None, tau: Tensor, sign: int, carry: bool, signs: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The keys ``z`` that attend next, ``U − S`` for the next step, and ``sgn(S)`` in int8, ``(B, H, N, d)`` each.
+    """Return the next keys ``z``, ``U − S`` for the next step, and ``sgn(S)`` in int8, ``(B, H, N, d)`` each.
 
     ``low_rank``: L of the attention before; ``carried``: ``U − S`` of the step before; both None in the first step,
     where L and U are 0. ``tau``: ``(B, H, 1, 1)``, or ``(B, H, N, 1)`` in the causal form; ``sign``: that of U in z.
@@ -41,18 +41,19 @@ def pursuit_step(
     for at in _blocks(k):
         keys, limits = exact(k[at]), _limits(tau, k, at)
         if low_rank is None or carried is None:
+            # shrink_τ(a) = a − clamp(a, −τ, τ): step 1 with L = U = 0.
             sparse = keys - keys.clamp(-limits, limits)
             torch.sub(keys, sparse, out=z[at])
             if carry:
                 following[at] = -sparse
         else:
             residual = keys - low_rank[at]
-            dual = residual + carried[at]
-            sparse = residual.add_(dual)
-            sparse -= sparse.clamp(-limits, limits)
+            dual = residual + carried[at]  # U of step 3, over μ
+            sparse = residual.add_(dual)  # a = k − L + U
+            sparse -= sparse.clamp(-limits, limits)  # step 1
             if carry:
                 torch.sub(dual, sparse, out=following[at])
-            torch.sub(keys, dual.mul_(-sign).add_(sparse), out=z[at])
+            torch.sub(keys, dual.mul_(-sign).add_(sparse), out=z[at])  # z = k − S ± U
         if signs:
             found[at] = sparse.sign_()
     return z, following, found
@@ -62,7 +63,7 @@ def pursuit_step(
 def pursuit_step_backward(
     grad_z: Tensor, grad_following: Tensor | None, signs: Tensor, tau: Tensor, sign: int, first: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Gradients of the keys, ``low_rank``, ``carried``, which are empty in the ``first`` step, and τ."""
+    """Return the gradients of the keys, ``low_rank``, ``carried`` (both empty in the ``first`` step) and τ."""
     if grad_z.device.type == "cuda":
         from kattn_cli.kernels.pursuit import triton as pursuit
 
@@ -78,6 +79,7 @@ def pursuit_step_backward(
             grad_tau[at[0]] += along.sum(2, keepdim=True).sum(3, keepdim=True)
         else:
             grad_tau[at] = along.sum(3, keepdim=True)
+        # ∂S/∂a = sgn(S)²: 1 where S is not 0.
         by_a = along.mul_(kept)  # −∂a
         if first:
             torch.sub(by_z, by_a, out=grad_k[at])
@@ -91,7 +93,7 @@ def pursuit_step_backward(
 
 
 def _blocks(k: Tensor) -> Iterator[tuple[slice, slice, slice]]:
-    """Slices of samples, heads (all) and tokens, of about :data:`BLOCK` entries each."""
+    """Yield slices of samples, heads (all) and tokens, of about :data:`BLOCK` entries each."""
     b, h, n, d = k.shape
     samples, tokens = max(1, BLOCK // max(1, n * h * d)), max(1, BLOCK // (h * d))
     for i in range(0, b, samples):
@@ -100,7 +102,7 @@ def _blocks(k: Tensor) -> Iterator[tuple[slice, slice, slice]]:
 
 
 def _limits(tau: Tensor, k: Tensor, at: tuple[slice, slice, slice]) -> Tensor:
-    """τ of a block, repeated over d, so that the loops over entries are long."""
+    """Return τ of a block, repeated over d, so that the loops over entries are long."""
     limits = exact(tau)[at if tau.shape[2] > 1 else at[:1]]
     return limits.transpose(1, 2).expand(-1, -1, -1, k.shape[3]).contiguous().transpose(1, 2)
 
@@ -132,6 +134,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tenso
     _, low_rank, carried, tau, ctx.sign, _, _ = inputs
     ctx.first = low_rank is None or carried is None
     ctx.save_for_backward(output[2], tau)
+    # An output that nobody differentiates then comes as None, not as zeros of its size.
     ctx.set_materialize_grads(False)
 
 

@@ -22,7 +22,7 @@ ENTRIES = 2048
 def forward(
     k: Tensor, low_rank: Tensor | None, carried: Tensor | None, tau: Tensor, sign: int, carry: bool, signs: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.pursuit.operator.pursuit_step`, ``(B, H, N, d)`` throughout."""
+    """Return what :func:`kattn_cli.kernels.pursuit.operator.pursuit_step` does, ``(B, H, N, d)`` throughout."""
     samples, heads, tokens, width = k.shape
     k = k if k.stride(3) == 1 else k.contiguous()
     first = low_rank is None or carried is None
@@ -51,7 +51,7 @@ def forward(
 def backward(
     grad_z: Tensor, grad_following: Tensor | None, signs: Tensor, tau: Tensor, sign: int, first: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """As :func:`kattn_cli.kernels.pursuit.operator.pursuit_step_backward`."""
+    """Return what :func:`kattn_cli.kernels.pursuit.operator.pursuit_step_backward` does."""
     samples, heads, tokens, width = grad_z.shape
     by_z = _tokens_first(grad_z)
     by_k = torch.empty_like(by_z)

@@ -16,7 +16,9 @@ from kattn_cli.kernels.tssa.equations import NORM_EPSILON, SUM_EPSILON
 def forward(
     w: Tensor, eta: Tensor, mask: Tensor | None, normalize: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The output ``(B, N, H, d)``; energies and Π ``(B, N, H)``; 1 / ‖w‖² and D ``(B, H, d)``; Σ Π ``(B, H)``.
+    """Return the output ``(B, N, H, d)`` and, for the backward pass, energies, Π, 1 / ‖w‖², D and Σ Π.
+
+    Energies and Π: ``(B, N, H)``; 1 / ‖w‖² and D: ``(B, H, d)``; Σ Π: ``(B, H)``.
 
     ``w``: ``(B, N, H, d)``, contiguous, 0 at the padding; ``eta``: ``(H,)``; ``mask``: ``(B, N)`` or None.
     """
@@ -50,7 +52,7 @@ def backward(
     mass: Tensor,
     normalize: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of ``w`` and ``eta``, for that of the output ``(B, N, H, d)`` and what :func:`forward` returned."""
+    """Return the gradients of ``w`` and ``eta`` from the output's and from what :func:`forward` returned."""
     x, g = exact(w), exact(grad).contiguous()
     exact_eta = eta.to(x.dtype)
     samples, _, heads, width = x.shape
@@ -83,7 +85,7 @@ def backward(
 
 
 def _parts(x: Tensor) -> tuple[list[Part], int]:
-    """Samples for each thread, or, where they are too few, tokens; and how many partial sums that makes."""
+    """Return the samples, or where too few the tokens, for each thread, and how many partial sums that makes."""
     samples, tokens, heads, width = x.shape
     sizes = (samples, tokens, heads, width)
     if samples >= torch.get_num_threads():

@@ -17,7 +17,7 @@ NORM_EPSILON = 1e-12
 
 
 def tssa_naive(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = None) -> Tensor:
-    """The equations one after the other. ``eta``: ``(H,)``; ``mask``: ``(B, N)``."""
+    """Return the equations one after the other. ``eta``: ``(H,)``; ``mask``: ``(B, N)``."""
     w = without_padding(w, mask)
     w_hat = F.normalize(w, dim=-2, eps=NORM_EPSILON) if normalize else w
     membership = (eta[:, None] * w_hat.square().sum(-1)).softmax(1)  # Π (B, H, N)
@@ -29,7 +29,7 @@ def tssa_naive(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | No
 
 @full_precision
 def tssa_plain(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = None) -> Tensor:
-    """The same numbers with both token statistics as matrix products over one squared copy of ``w``.
+    """Return TSSA, ``(B, H, N, d)``, with both statistics as matrix products over one squared copy of ``w``.
 
     Statistics are kept in float32 or better, so that a sum over many tokens survives bfloat16.
     """
@@ -41,14 +41,15 @@ def tssa_plain(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | No
 def membership_and_shrinkage(
     w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Π ``(B, H, N, 1)`` and the diagonal of D ``(B, H, 1, d)``, for ``w`` that is 0 at the padding."""
+    """Return Π ``(B, H, N, 1)`` and the diagonal of D ``(B, H, 1, d)``, for ``w`` that is 0 at the padding."""
     squared = w.square()
     if normalize:
+        # ‖w‖² is clamped where the naive version clamps ‖w‖, so that a column of zeros stays zeros in both.
         norms = squared.sum(-2).clamp(min=NORM_EPSILON**2)  # ‖w‖² of each feature over tokens (B, H, d)
-        energy = squared @ norms.reciprocal()[..., None]
+        energy = squared @ norms.reciprocal()[..., None]  # Σ_d ŵ², without ŵ itself
     else:
         energy = squared.sum(-1, keepdim=True)
     membership = (eta[:, None, None] * energy).softmax(1)  # Π (B, H, N, 1)
     weighted = (membership.mT @ squared)[..., 0, :]
     second_moment = weighted / (without_padding(membership, mask).sum(-2) + SUM_EPSILON)  # m (B, H, d)
-    return membership, (1 + second_moment).reciprocal()[..., None, :]
+    return membership, (1 + second_moment).reciprocal()[..., None, :]  # D

@@ -20,18 +20,19 @@ Saved = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
 def tssa(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = None) -> Tensor:
-    """``−(w · Π · D)`` (eq. 10–11) for ``w`` ``(B, H, N, d)`` and ``eta`` ``(H,)``; ``mask``: ``(B, N)`` or None."""
+    """Return ``−(w · Π · D)`` (eq. 10–11) for ``w`` ``(B, H, N, d)``, ``eta`` ``(H,)``, ``mask`` ``(B, N)`` or None."""
     if version() == "slow":
         return tssa_naive(w, eta, normalize, mask)
     if not kernel_for(w):
         return tssa_plain(w, eta, normalize, mask)
+    # The kernels read all heads of a token at once, for the softmax over heads; split projections lie so already.
     tokens_first = without_padding(w, mask).transpose(1, 2).contiguous()
     return tssa_operator(tokens_first, eta, mask, normalize)[0].transpose(1, 2)
 
 
 @torch.library.custom_op("kattn::tssa", mutates_args=())
 def tssa_operator(w: Tensor, eta: Tensor, mask: Tensor | None, normalize: bool) -> Saved:
-    """The output for ``w`` ``(B, N, H, d)``, contiguous and 0 at the padding; and what the gradient needs.
+    """Return the output for ``w`` ``(B, N, H, d)``, contiguous and 0 at the padding, and what the gradient needs.
 
     That is: energies and Π ``(B, N, H)``; 1 / ‖w‖² of features over tokens and D ``(B, H, d)``; Σ Π ``(B, H)``.
     """
@@ -66,7 +67,7 @@ def tssa_backward(
     mass: Tensor,
     normalize: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of ``w`` and ``eta`` for that of the output, ``(B, N, H, d)``."""
+    """Return the gradients of ``w`` and ``eta`` for that of the output, ``(B, N, H, d)``."""
     saved = (w, eta, mask, energy, membership, inverse_norms, shrinkage, mass, normalize)
     if w.is_cuda:
         from kattn_cli.kernels.tssa import triton as gpu
@@ -86,6 +87,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: Saved) -> None:
     w, eta, mask, ctx.normalize = inputs
     ctx.save_for_backward(w, eta, mask, *output[1:])
     ctx.mark_non_differentiable(*output[1:])
+    # An output that nobody differentiates then comes as None, not as zeros of its size.
     ctx.set_materialize_grads(False)
 
 
@@ -100,11 +102,11 @@ tssa_operator.register_autograd(_differentiate, setup_context=_keep)
 
 @register_flop_formula(torch.ops.kattn.tssa)
 def _flops(w_shape: torch.Size, *_: Any, **__: Any) -> int:
-    """12 operations an entry, and the softmax over heads: 5 a token and head."""
+    """Return 12 operations an entry and, for the softmax over heads, 5 a token and head."""
     return 12 * w_shape.numel() + 5 * w_shape[:3].numel()
 
 
 @register_flop_formula(torch.ops.kattn.tssa_backward)
 def _backward_flops(grad_shape: torch.Size, *_: Any, **__: Any) -> int:
-    """20 operations an entry, and 9 a token and head."""
+    """Return 20 operations an entry, and 9 a token and head."""
     return 20 * grad_shape.numel() + 9 * grad_shape[:3].numel()

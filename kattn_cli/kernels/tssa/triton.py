@@ -37,7 +37,9 @@ WARPS = 16
 def forward(
     w: Tensor, eta: Tensor, mask: Tensor | None, normalize: bool
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """The output ``(B, N, H, d)``; energies and Π ``(B, N, H)``; 1 / ‖w‖² and D ``(B, H, d)``; Σ Π ``(B, H)``.
+    """Return the output ``(B, N, H, d)`` and, for the backward pass, energies, Π, 1 / ‖w‖², D and Σ Π.
+
+    Energies and Π: ``(B, N, H)``; 1 / ‖w‖² and D: ``(B, H, d)``; Σ Π: ``(B, H)``.
 
     ``w``: ``(B, N, H, d)``, contiguous, 0 at the padding; ``eta``: ``(H,)``; ``mask``: ``(B, N)`` or None.
     """
@@ -84,7 +86,7 @@ def backward(
     mass: Tensor,
     normalize: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of ``w`` and ``eta``, for that of the output ``(B, N, H, d)`` and what :func:`forward` returned."""
+    """Return the gradients of ``w`` and ``eta`` from the output's and from what :func:`forward` returned."""
     samples, tokens, heads, width = w.shape
     sizes = tile(heads, width, entries=32)
     span = _span(w, sizes)
@@ -111,6 +113,7 @@ def backward(
             *(w, grad, membership, shrinkage, inverse_norms, by_energy, by_moment, spread, by_w),
             *(tokens, span, programs, spread.shape[1]),
             NORMALIZE=normalize,
+            # A norm was clamped where its inverse is the largest there can be, but for rounding.
             CLAMPED=0.999999 * NORM_EPSILON**-2,
             **common,
         )
@@ -118,7 +121,7 @@ def backward(
 
 
 def _span(w: Tensor, sizes: Tile) -> int:
-    """Tokens a program takes, a multiple of those it holds at once."""
+    """Return the tokens a program takes, a multiple of those it holds at once."""
     samples, tokens = w.shape[:2]
     blocks = triton.cdiv(tokens, sizes.tokens)
     programs = min(blocks, triton.cdiv(multiprocessors(w.device) * WARPS, sizes.warps * samples))
@@ -128,7 +131,7 @@ def _span(w: Tensor, sizes: Tile) -> int:
 
 
 def _few(sums: Tensor) -> Tensor:
-    """The same sums in parts few enough for every program to add up."""
+    """Return the same sums in parts few enough for every program to add up."""
     return sums if sums.shape[1] <= FEW_PARTS else sums.sum(1, keepdim=True)
 
 
