@@ -20,7 +20,7 @@ ENTRIES = 64
 """Of a tile, those each thread holds."""
 SCANNED_ROWS, SCANNED_COLUMNS = 256, 16
 FUSED, UNFUSED = {"enable_fp_fusion": True}, {"enable_fp_fusion": False}
-"""Whether ``a·b + c`` is rounded once; passed at every launch, since Triton 3.10 changes what it does where it is not."""
+"""Whether ``a·b + c`` is rounded once; passed at every launch, since Triton 3.10 changes the default."""
 
 
 class Tile(NamedTuple):
