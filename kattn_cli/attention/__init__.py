@@ -52,7 +52,7 @@ class Card:
 
     @property
     def cls(self) -> type[AttentionMechanism]:
-        """The class, imported when it is asked for."""
+        """Return the class, imported when it is asked for."""
         file, _, name = self.place.partition(":")
         found: type[AttentionMechanism] = getattr(import_module(f"{__name__}.{file}"), name)
         return found

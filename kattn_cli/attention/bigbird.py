@@ -66,19 +66,19 @@ class BigBirdAttention(QKVAttention):
         )
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The weights, ``(B, H, N, N)``: what comes out for values that are the unit vectors."""
+        """Return the weights, ``(B, H, N, N)``: what comes out for values that are the unit vectors."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)
         return self.operate(q, k, unit_values(q), mask)
 
     def operator_flops(self, n: int) -> int:
-        """Two products, the scaling and the softmax over all pairs of tokens in listed blocks and global rows."""
+        """Count two products, the scaling and the softmax over the pairs of tokens in listed blocks and global rows."""
         rows = -(-n // self.block_size)
         pairs = rows * self.blocks.shape[-1] * self.block_size**2 + min(self.global_blocks * self.block_size, n) * n
         return pairs * (4 * self.dim + self.heads) + flops.softmax(self.heads, pairs)
 
 
 def draw_blocks(heads: int, rows: int, half_window: int, global_blocks: int, random_blocks: int) -> Tensor:
-    """Global, neighbouring, then random blocks that are neither, as many as there are. ``(H, rows, M)``."""
+    """Return global, neighbouring, then random blocks that are neither, as many as there are, ``(H, rows, M)``."""
     seen = window_blocks(rows, half_window, half_window, min(global_blocks, rows))
     unseen = (seen[..., None] != torch.arange(rows)).all(-2)  # (rows, rows)
     lots = torch.rand(heads, rows, rows).masked_fill(~unseen, -1)

@@ -26,7 +26,9 @@ class CosformerAttention(FeatureMapAttention):
         self.seq_len = seq_len
 
     def features(self, q: Tensor, k: Tensor, mask: Tensor | None, start: int = 0) -> Features:
-        """Raises ``ValueError`` if there are more tokens than ``seq_len``."""
+        """Return the features of queries and keys, weighted by their positions.
+
+        Raises ``ValueError`` if there are more tokens than ``seq_len``."""
         refuse_longer(start + q.shape[-2], self.seq_len)
         angles = cosformer_angles(q, self.seq_len, mask, start)
         return cosformer_features(q, angles), cosformer_features(k, angles), None

@@ -12,15 +12,15 @@ from __future__ import annotations
 
 
 def linear(n: int, inputs: int, outputs: int, bias: bool = True) -> int:
-    """A linear map of ``n`` tokens."""
+    """Count a linear map of ``n`` tokens."""
     return n * outputs * (2 * inputs + bias)
 
 
 def softmax(rows: int, width: int) -> int:
-    """Maximum, subtraction, exponential, sum and division for each entry."""
+    """Count maximum, subtraction, exponential, sum and division for each entry."""
     return 5 * rows * width
 
 
 def softmax_attention(n: int, dim: int, heads: int) -> int:
-    """``softmax(q kᵀ / √d) v``: two products, the scaling and the softmax."""
+    """Count ``softmax(q kᵀ / √d) v``: two products, the scaling and the softmax."""
     return 4 * n * n * dim + heads * n * n + softmax(heads * n, n)

@@ -32,20 +32,20 @@ class FlowAttention(QKVAttention):
         return flow_attention(q, k, v, causal=self.causal, mask=mask)
 
     def decode(self, x: Tensor, state: FlowState | None = None) -> tuple[Tensor, FlowState]:
-        """Outputs for the next tokens ``(B, n, C)``, and the state to give back with those that follow."""
+        """Return the outputs for the next tokens ``(B, n, C)``, and the state to give back with those that follow."""
         self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         out, state = flow_decode(q, k, v, state)
         return self.proj(join_heads(out)), state
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """What the values are multiplied by, ``(B, H, N, N)``. Positive; rows do not sum to 1."""
+        """Return what the values are multiplied by, ``(B, H, N, N)``. Positive; rows do not sum to 1."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)
         sinks, sources, _ = flow_factors(q, k, self.causal, mask)
         return linear_attention_matrix(sinks, sources, causal=self.causal, normalise=False).to(x.dtype)
 
     def operator_flops(self, n: int) -> int:
-        """A sigmoid (3) of q and k, four sums, four inner products, four scalings; softmax; 13 a token and head.
+        """Count a sigmoid (3) of q and k, four sums, products and scalings each; softmax; 13 a token and head.
 
         Then two products of width d; in the causal form also two within a chunk of tokens.
         """

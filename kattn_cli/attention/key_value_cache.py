@@ -24,9 +24,10 @@ class _Room:
         self.filled = after
 
     def takes(self, k: Tensor, behind: int) -> bool:
-        """Whether the tokens of ``k`` can be written behind the first ``behind`` and change nobody's cache."""
+        """Return whether ``k`` fits behind the first ``behind`` tokens without changing another cache."""
         held = self.tensors[0]
         fits = self.filled == behind and behind + k.shape[-2] <= held.shape[-2] and held.dtype == k.dtype
+        # Outside inference mode torch refuses to write into a tensor that was made inside.
         return fits and (torch.is_inference_mode_enabled() or not held.is_inference())
 
 
@@ -43,7 +44,7 @@ class _Growing(tuple[Tensor, Tensor]):
 
 
 def extend(cache: KeyValueCache | None, k: Tensor, v: Tensor) -> KeyValueCache:
-    """The cache with the keys and values of the next tokens behind it; ``cache`` itself stays as it is.
+    """Return the cache with the next tokens' keys and values appended; ``cache`` itself stays as it is.
 
     Without gradients, a cache that this function began has room for as many tokens again when it grows, so that a
     token is written once and not copied with every one that follows. Where one cache is extended twice, as by a search

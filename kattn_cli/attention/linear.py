@@ -39,11 +39,11 @@ class FeatureMapAttention(QKVAttention):
 
     @abstractmethod
     def features(self, q: Tensor, k: Tensor, mask: Tensor | None, start: int = 0) -> Features:
-        """Of queries and keys ``(B, H, N, d)``, which ``start`` tokens came before."""
+        """Return the features of queries and keys ``(B, H, N, d)`` that ``start`` tokens came before."""
 
     @abstractmethod
     def feature_flops(self, n: int) -> int:
-        """Operations of :meth:`features` for one sample of ``n`` tokens."""
+        """Return the operations of :meth:`features` for one sample of ``n`` tokens."""
 
     def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         phi_q, phi_k, log_weight = self.features(q, k, mask)
@@ -52,7 +52,7 @@ class FeatureMapAttention(QKVAttention):
         )
 
     def decode(self, x: Tensor, state: LinearState | None = None) -> tuple[Tensor, LinearState]:
-        """Outputs for the next tokens ``(B, n, C)``, and the state to give back with those that follow."""
+        """Return the outputs for the next tokens ``(B, n, C)``, and the state to give back with those that follow."""
         self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         phi_q, phi_k, log_weight = self.features(q, k, None, 0 if state is None else state.tokens)
@@ -60,7 +60,7 @@ class FeatureMapAttention(QKVAttention):
         return self.proj(join_heads(out)), state
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """What the values are multiplied by, ``(B, H, N, N)``; never formed in training."""
+        """Return what the values are multiplied by, ``(B, H, N, N)``; never formed in training."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)
         phi_q, phi_k, log_weight = self.features(q, k, mask)
         return linear_attention_matrix(
@@ -68,7 +68,7 @@ class FeatureMapAttention(QKVAttention):
         )
 
     def operator_flops(self, n: int) -> int:
-        """Features, the sums over keys and their products with the queries, the normaliser and its division.
+        """Count features, the sums over keys, their products with the queries, the normaliser and its division.
 
         With ``causal`` also each chunk's own matrix and the keys' weights in it.
         """
@@ -102,6 +102,7 @@ class LinearAttention(FeatureMapAttention):
         phi_q, phi_k = elu_features(q), elu_features(k)
         if self.normalise:
             return phi_q, phi_k, None
+        # On q and on k, so that their products are over √N, in place of a normaliser.
         scale = q.shape[-2] ** -0.25
         return phi_q * scale, phi_k * scale, None
 

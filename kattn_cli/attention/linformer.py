@@ -58,11 +58,11 @@ class LinformerAttention(QKVAttention):
         return linformer_attention(q, k, v, self.e, self.e if self.f is None else self.f, mask=mask)
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``softmax(q (E k)ᵀ / √d) F``, ``(B, H, N, N)``: each token's part in every output, 1 its only value."""
+        """Return ``softmax(q (E k)ᵀ / √d) F``, ``(B, H, N, N)``: what multiplies the values."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)
         return self.operate(q, k, unit_values(q), mask)
 
     def operator_flops(self, n: int) -> int:
-        """Two projections along the sequence, and attention of N queries to k keys."""
+        """Count two projections along the sequence, and attention of N queries to k keys."""
         pairs = n * self.k
         return 4 * pairs * self.dim + 4 * pairs * self.dim + self.heads * pairs + flops.softmax(self.heads * n, self.k)

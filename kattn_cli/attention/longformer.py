@@ -53,7 +53,9 @@ class LongformerAttention(QKVAttention):
             self.qkv_global = copy.deepcopy(self.qkv)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        """Return the output for every token, ``(B, N, C)``.
+
+        ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         out = self.operate(q, k, v, mask)
         if self.global_tokens:
@@ -63,13 +65,13 @@ class LongformerAttention(QKVAttention):
         return self.proj(join_heads(out))
 
     def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """What each token sees in its window and of the global tokens."""
+        """Return what each token sees in its window and of the global tokens."""
         return sliding_window_attention(
             q, k, v, self.window, global_keys=self.global_tokens, causal=self.causal, mask=mask
         )
 
     def decode(self, x: Tensor, state: KeyValueCache | None = None) -> tuple[Tensor, KeyValueCache]:
-        """Outputs for the next tokens ``(B, n, C)``, and the last w/2 keys and values to give back with the next."""
+        """Return the outputs for the next tokens ``(B, n, C)``, and the last w/2 keys and values, for the next."""
         self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         half = self.window // 2
@@ -82,7 +84,7 @@ class LongformerAttention(QKVAttention):
         return self.proj(join_heads(out)), _last(half, k, v)
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The weights, ``(B, H, N, N)``; those of the global tokens are on values of their own."""
+        """Return the weights, ``(B, H, N, N)``; those of the global tokens are on values of their own."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)
         matrix = self.operate(q, k, unit_values(q), mask)
         if self.global_tokens:
@@ -92,8 +94,9 @@ class LongformerAttention(QKVAttention):
         return matrix
 
     def operator_flops(self, n: int) -> int:
-        """Two products, the scaling and the softmax over all pairs in the blocks that are formed; with global tokens
-        also their projections and what they see.
+        """Count two products, the scaling and the softmax over the pairs in the blocks that are formed.
+
+        With global tokens also their projections and what they see.
         """
         g = min(self.global_tokens, n)
         size, blocks = window_layout(n, self.window, self.global_tokens, self.causal)
@@ -105,5 +108,5 @@ class LongformerAttention(QKVAttention):
 
 
 def _last(count: int, k: Tensor, v: Tensor) -> KeyValueCache:
-    """Copies, so that a short state does not keep a long prompt."""
+    """Return copies, so that a short state does not keep a long prompt in memory."""
     return k[:, :, -count:].clone(), v[:, :, -count:].clone()

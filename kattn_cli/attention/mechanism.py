@@ -12,7 +12,7 @@ from kattn_cli.attention.heads import join_heads, split_projections
 
 
 def refuse_longer(n: int, seq_len: int) -> None:
-    """For mechanisms that have a parameter for each position.
+    """Refuse more tokens than there are positions, for mechanisms with a parameter for each.
 
     Raises:
         ValueError: if ``n`` tokens are more than the ``seq_len`` that a mechanism was built for.
@@ -39,7 +39,7 @@ class AttentionMechanism(nn.Module):
         self.dim, self.heads, self.head_dim, self.causal = dim, heads, dim // heads, causal
 
     def require_causal(self) -> None:
-        """For decoding, where what follows is not known yet.
+        """Refuse to decode unless causal: what follows is not known yet.
 
         Raises:
             ValueError: if the module is not causal.
@@ -60,19 +60,21 @@ class QKVAttention(AttentionMechanism):
         self.proj = nn.Linear(dim, dim)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        """Return the output for every token, ``(B, N, C)``.
+
+        ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         return self.proj(join_heads(self.operate(q, k, v, mask)))
 
     @abstractmethod
     def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """From ``(B, H, N, d)`` three times to the same."""
+        """Return the output of each head, ``(B, H, N, d)``, from queries, keys and values of that shape."""
 
     @abstractmethod
     def operator_flops(self, n: int) -> int:
-        """Operations of :meth:`operate` for one sample of ``n`` tokens."""
+        """Return the operations of :meth:`operate` for one sample of ``n`` tokens."""
 
     def flops(self, n: int) -> int:
-        """Operations for one sample of ``n`` tokens."""
+        """Return the operations for one sample of ``n`` tokens."""
         projections = flops.linear(n, self.dim, 3 * self.dim, self.qkv.bias is not None)
         return projections + self.operator_flops(n) + flops.linear(n, self.dim, self.dim)

@@ -26,28 +26,31 @@ class SubspaceAttention(AttentionMechanism):
         self.proj = nn.Linear(dim, dim)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        """Return the output for every token, ``(B, N, C)``.
+
+        ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         w = split_heads(self.u(x), self.heads)
+        # One projection is query, key and value.
         return self.proj(join_heads(softmax_attention(w, w, w, causal=self.causal, mask=mask)))
 
     def decode(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
-        """Outputs for the next tokens ``(B, n, C)``, and w so far, to give back with those that follow."""
+        """Return the outputs for the next tokens ``(B, n, C)``, and w so far, to pass in with those that follow."""
         self.require_causal()
         w = split_heads(self.u(x), self.heads)
         state = w if state is None else torch.cat((state, w), -2)
         return self.proj(join_heads(softmax_attention(w, state, state, causal=True))), state
 
     def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """w three times, ``(B, H, N, d)``: queries, keys and values."""
+        """Return w three times, ``(B, H, N, d)``: queries, keys and values."""
         w = split_heads(self.u(x), self.heads)
         return w, w, w
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``A(w, w)``, ``(B, H, N, N)``."""
+        """Return ``A(w, w)``, ``(B, H, N, N)``."""
         w = split_heads(self.u(x), self.heads)
         return softmax_matrix(w, w, self.causal, mask)
 
     def flops(self, n: int) -> int:
-        """Operations for one sample of ``n`` tokens."""
+        """Return the operations for one sample of ``n`` tokens."""
         projection = flops.linear(n, self.dim, self.dim, self.u.bias is not None)
         return projection + flops.softmax_attention(n, self.dim, self.heads) + flops.linear(n, self.dim, self.dim)

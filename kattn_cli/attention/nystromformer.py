@@ -56,12 +56,12 @@ class NystromAttention(QKVAttention):
         return out if self.conv is None else out + self.conv(v, mask)
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """What multiplies the values, convolution included, ``(B, H, N, N)``."""
+        """Return what multiplies the values, convolution included, ``(B, H, N, N)``."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)
         return self.operate(q, k, unit_values(q), mask)
 
     def operator_flops(self, n: int) -> int:
-        """Two attentions of N tokens and m landmarks, the kernel of landmarks with its inverse, the convolution."""
+        """Count two attentions of N tokens and m landmarks, the landmarks' kernel, its inverse and the convolution."""
         convolution = 0 if self.conv is None else self.conv.flops(n, self.dim)
         m = self.landmarks
         if n <= m:

@@ -18,7 +18,7 @@ _GIVEN_BY_THE_MODEL = ("dim", "heads", "seq_len", "causal")
 
 
 def check_options(name: str, options: Mapping[str, Any], path: KeyPath) -> list[Fault]:
-    """What is wrong with mechanism ``name`` and its ``options`` in a recipe, at ``path``."""
+    """Return what is wrong with mechanism ``name`` and its ``options`` in a recipe, at ``path``."""
     try:
         cls = attention_class(name)
     except RecipeError as error:
@@ -31,14 +31,14 @@ def check_options(name: str, options: Mapping[str, Any], path: KeyPath) -> list[
 
 
 def all_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """``options`` with every default written out, under their names in a recipe."""
+    """Return ``options`` with every default written out, under their names in a recipe."""
     return with_defaults(attention_class(name), options, _GIVEN_BY_THE_MODEL)
 
 
 def build_attention(
     name: str, options: Mapping[str, Any], *, dim: int, heads: int, seq_len: int, causal: bool = False
 ) -> nn.Module:
-    """The mechanism ``name`` for ``(B, seq_len, dim)``, with ``options`` as in a recipe.
+    """Return the mechanism ``name`` for ``(B, seq_len, dim)``, with ``options`` as in a recipe.
 
     Raises:
         RecipeError: if the constructor refuses, in its own words.

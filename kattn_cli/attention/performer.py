@@ -48,10 +48,12 @@ class PerformerAttention(FeatureMapAttention):
         super().__init__(dim, heads, causal=causal, qkv_bias=qkv_bias, features_per_head=features)
         self.kernel: str = kernel
         self.reference = convention == "reference"
+        # A buffer: drawn once, not learned, and needed to read a checkpoint.
         self.register_buffer("projection", orthogonal_gaussian(features, self.head_dim))
 
     def features(self, q: Tensor, k: Tensor, mask: Tensor | None, start: int = 0) -> Features:
         if self.reference:
+            # Padded keys are zeros, whose features are not: they stay in the denominator, as in the authors' program.
             return *reference_features(q, without_padding(k, mask), self.projection), None
         if self.kernel == "relu":
             return relu_features(q, self.projection), relu_features(k, self.projection), None
@@ -64,7 +66,7 @@ class PerformerAttention(FeatureMapAttention):
         return super().operate(q, k, v, mask)
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """What the values are multiplied by, ``(B, H, N, N)``.
+        """Return what the values are multiplied by, ``(B, H, N, N)``.
 
         With ``reference`` and padding, its rows sum to less than one.
         """
@@ -75,7 +77,7 @@ class PerformerAttention(FeatureMapAttention):
         return super().attention_matrix(x, mask)
 
     def feature_flops(self, n: int) -> int:
-        """Scaling, norms and projections of queries and keys; for each feature ReLU and ε, or 5 with exponentials."""
+        """Count scaling, norms and projections of queries and keys, and for each feature ReLU and ε, or 5."""
         m = self.features_per_head
         each = 2 if self.kernel == "relu" else 5
         return 2 * n * (3 * self.dim + 2 * self.dim * m + each * self.heads * m)

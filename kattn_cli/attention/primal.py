@@ -110,6 +110,7 @@ class PrimalAttention(AttentionMechanism):
         self.w_r = nn.Parameter(torch.empty(heads, rows, s))
         self.regulariser = nn.Parameter(torch.rand(heads, s))
         self.directions: Tensor | None
+        # A buffer: the directions of Remark 4.1 are drawn once, not learned, and belong into the checkpoint.
         self.register_buffer("directions", torch.randn(d, d) if feature_map == "exp" else None)
         self.concat = nn.Linear(2 * s if scores == "both" else s, d)
         self.proj = nn.Linear(dim, dim)
@@ -119,15 +120,18 @@ class PrimalAttention(AttentionMechanism):
 
     @property
     def layer_reduction(self) -> str:
-        """How the terms of several layers join: eq. 10 sums them, the authors' program averages."""
+        """Return how the terms of several layers join: eq. 10 sums them, the authors' program averages."""
         return "mean" if self.convention == "reference" else "sum"
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        """Return the output for every token, ``(B, N, C)``.
+
+        ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         q, k = self._inputs(x, mask)
         rows = self._sampled(x, mask)
         energy = None
         if self.directions is None:
+            # The authors' program counts padded tokens in e, r and the loss.
             counted = None if self.convention == "reference" else mask
             scores, energy = cosine_scores(q, k, rows, self.w_e, self.w_r, counted)
         else:
@@ -136,7 +140,7 @@ class PrimalAttention(AttentionMechanism):
         return self._project(scores, mask)
 
     def decode(self, x: Tensor, state: RunningSums | None = None) -> tuple[Tensor, RunningSums]:
-        """Outputs for the next tokens ``(B, n, C)``; the state, of constant size, goes back in with those that follow.
+        """Return the outputs for the next tokens ``(B, n, C)``, and the state, of constant size, for those that follow.
 
         Raises:
             ValueError: if the module is not causal.
@@ -144,17 +148,19 @@ class PrimalAttention(AttentionMechanism):
         self.require_causal()
         q, k = split_projections(self.qk(x), self.heads, 2)
         before = 0 if state is None else state.tokens
+        # In bfloat16 a running sum would soon no longer grow by a token.
         sum_q, sum_k = exact(q).cumsum(-2), exact(k).cumsum(-2)
         if state is not None:
             sum_q, sum_k = sum_q + state.q, sum_k + state.k
         counts = torch.arange(before + 1, before + x.shape[1] + 1, device=x.device)[:, None]
         mean_q, mean_k = ((total / counts).to(q.dtype) for total in (sum_q, sum_k))
         phi_q, phi_k, sums = self._map(mean_q, mean_k, before=None if state is None else state.log_phi_k)
+        # Clones: a view would keep the sums of all tokens alive in the state.
         following = RunningSums(before + x.shape[1], sum_q[..., -1:, :].clone(), sum_k[..., -1:, :].clone(), sums)
         return self._project(joint_scores(phi_q, phi_k, None, self.w_e, self.w_r), None), following
 
     def _inputs(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Queries and keys, ``(B, H, N, d)``; causal: their running means, or multiples that have the same features."""
+        """Return queries and keys, ``(B, H, N, d)``; causal: running means, or multiples with the same features."""
         q, k = split_projections(self.qk(x), self.heads, 2)
         if self.causal:
             so_far = running_direction if self.directions is None else running_mean
@@ -172,7 +178,7 @@ class PrimalAttention(AttentionMechanism):
         return exp_features(q, k, self.directions, self.causal, mask, before)
 
     def _sampled(self, x: Tensor, mask: Tensor | None) -> Tensor | None:
-        """f(X), ``(B, H, n, d)``: rows of x taken evenly among the tokens (reference: among all)."""
+        """Return f(X), ``(B, H, n, d)``: rows of x taken evenly among the tokens (reference: among all)."""
         if not self.data_dependent:
             return None
         count = self.w_e.shape[1]
@@ -192,11 +198,12 @@ class PrimalAttention(AttentionMechanism):
         used = scores if self.scores == "both" else scores[..., : self.s]
         out = self.concat(used.transpose(1, 2))  # (B, N, H, d)
         if mask is not None:
+            # Here, since the bias of W_c has just filled the padding.
             out = out.masked_fill(~mask[..., None, None], 0)
         return self.proj(out.flatten(2))
 
     def objective(self, convention: Convention | None = None) -> Tensor:
-        """J of the last forward pass, one value a sample, ``(B,)``; by default in the module's own convention.
+        """Return J of the last forward pass, ``(B,)``, one a sample; by default in the module's own convention.
 
         Raises:
             RuntimeError: before the first forward pass.
@@ -205,19 +212,21 @@ class PrimalAttention(AttentionMechanism):
             raise RuntimeError("primal: the objective is that of a forward pass, and there was none yet")
         convention = convention or self.convention
         e, r, w_e, w_r, mask, energy = self._last
+        # The energies that came along are over the tokens of the module's own convention: with padding, of no other.
         if energy is None or (mask is not None and convention != self.convention):
             return ksvd_objective(e, r, w_e, w_r, self.regulariser, convention, mask)
         return ksvd_objective_of(energy, e.shape[-2], w_e, w_r, self.regulariser, convention)
 
     def auxiliary_loss(self) -> Tensor:
-        """``η J²`` of the last forward pass (eq. 10), mean over the batch; as reference may ask, ``η (mean J)²``."""
+        """Return ``η J²`` of the last forward pass (eq. 10), mean over the batch; in reference also ``η (mean J)²``."""
         objective = self.objective()
+        # The authors average over the batch before they square for images and LRA; for series, RL and text, after.
         if self.convention == "reference" and self.square == "batch":
             return self.eta * objective.mean().square()
-        return self.eta * objective.square().mean()
+        return self.eta * objective.square().mean()  # eq. 10
 
     def dual_view(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The induced kernel ``(B, H, N, N)``, and the scores e and r that the primal weights give, ``(B, H, N, s)``.
+        """Return the induced kernel ``(B, H, N, N)``, and e and r by the primal weights, ``(B, H, N, s)``.
 
         :meth:`objective` is then that of ``x``.
         """
@@ -226,16 +235,17 @@ class PrimalAttention(AttentionMechanism):
         return self.attention_matrix(x), self._last.e, self._last.r
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The induced kernel ``⟨f(X) φ_q(xᵢ), f(X) φ_k(xⱼ)⟩``, ``(B, H, N, N)``; never formed in training."""
+        """Return the induced kernel ``⟨f(X) φ_q(xᵢ), f(X) φ_k(xⱼ)⟩``, ``(B, H, N, N)``; never formed in training."""
         phi_q, phi_k = self._features(x, mask)
         rows = self._sampled(x, mask)
         phi_q, phi_k = without_padding(phi_q, mask), without_padding(phi_k, mask)
         if rows is None:
             return phi_q @ phi_k.mT
+        # In this order no product is larger than N × n but the kernel itself.
         return (phi_q @ rows.mT) @ (phi_k @ rows.mT).mT
 
     def flops(self, n: int) -> int:
-        """Operations for one sample of ``n`` tokens, without the KSVD term, which only training adds."""
+        """Return the operations for one sample of ``n`` tokens, without the KSVD term, which only training adds."""
         d, rows, s = self.head_dim, self.w_e.shape[1], self.s
         weights = 2 * self.heads * 2 * rows * d * s if self.data_dependent else 0
         features = 2 * 3 * n * self.dim + (2 * 2 * n * self.dim if self.causal else 0)
@@ -251,13 +261,14 @@ class PrimalAttention(AttentionMechanism):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the tensors of the last forward pass, which belong to a graph and cannot be copied."""
+        """Return all but the tensors of the last forward pass, which belong to a graph and cannot be copied."""
         return {**self.__dict__, "_last": None}
 
 
 @torch.no_grad()
 def _orthogonal(weight: Tensor, convention: Convention) -> None:
     if convention == "reference":
+        # PyTorch flattens a 3-D tensor: the heads come out orthonormal to each other, not the columns within a head.
         nn.init.orthogonal_(weight)
         return
     for head in weight:

@@ -62,12 +62,14 @@ class ReformerAttention(AttentionMechanism):
         self.register_buffer("rotations", torch.randn(heads, hashes, self.head_dim, half_the_buckets))
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        """Return the output for every token, ``(B, N, C)``.
+
+        ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         q, v = split_projections(self.kv(x), self.heads, 2)
         return self.proj(join_heads(self.operate(q, v, mask)))
 
     def operate(self, q: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        """From shared queries and keys and from values, ``(B, H, N, d)``, to the same."""
+        """Return the output, ``(B, H, N, d)``, from shared queries and keys and from values of that shape."""
         if self.convention == "reference":
             k = exact(q) * (exact(q).square().mean(-1, keepdim=True) + 1e-6).rsqrt()
         else:
@@ -81,12 +83,12 @@ class ReformerAttention(AttentionMechanism):
         )
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """The weights, all rounds together, ``(B, H, N, N)``."""
+        """Return the weights, all rounds together, ``(B, H, N, N)``."""
         q, _ = split_projections(self.kv(x), self.heads, 2)
         return self.operate(q, unit_values(q), mask)
 
     def flops(self, n: int) -> int:
-        """Operations for one sample of ``n`` tokens.
+        """Return the operations for one sample of ``n`` tokens.
 
         Each round: the rotation, the comparison of buckets, the sort; and for each query two chunks of keys: two
         products, the softmax and, for each round, four to count in how many rounds a pair meets.

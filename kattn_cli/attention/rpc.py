@@ -54,38 +54,41 @@ class RPCAttention(AttentionMechanism):
         self.proj = nn.Linear(dim, dim)
 
     def pursued(self, x: Tensor) -> tuple[Tensor | None, Tensor, Tensor]:
-        """Queries where they are not the keys, the keys that are pursued, and values, ``(B, H, N, d)`` each."""
+        """Return queries (None if they are the keys), the keys that are pursued, and values, ``(B, H, N, d)`` each."""
         k, v = split_projections(self.kv(x), self.heads, 2)
         q = split_projections(self.q(x), self.heads, 1)[0] if self.q is not None else None
         return q, k, v
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        """Return the output for every token, ``(B, N, C)``.
+
+        ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         q, k, v = self.pursued(x)
         dropout = self.attn_drop if self.training else 0.0
         return self.proj(join_heads(pap(k, v, self.pursuit, q=q, mask=mask, dropout=dropout)))
 
     def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Those of step 2 in the last iteration: queries, cleaned keys and values, ``(B, H, N, d)`` each."""
+        """Return queries, cleaned keys and values of step 2 in the last iteration, ``(B, H, N, d)`` each."""
         q, k, v = self.pursued(x)
         *_, (z, _, _) = pap_steps(k, v, self.pursuit, q=q)
         return z if q is None else q, z, v
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``A`` of step 2 in the last iteration, ``(B, H, N, N)``."""
+        """Return ``A`` of step 2 in the last iteration, ``(B, H, N, N)``."""
         q, k, v = self.pursued(x)
         *_, (z, _, _) = pap_steps(k, v, self.pursuit, q=q, mask=mask)
         return softmax_matrix(z if q is None else q, z, self.causal, mask)
 
     def residuals(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``‖k − L − S‖ / ‖k‖`` after each iteration, ``(iterations, B, H)``: does the pursuit converge?"""
+        """Return ``‖k − L − S‖ / ‖k‖`` after each iteration, ``(iterations, B, H)``: does the pursuit converge?"""
         q, k, v = self.pursued(x)
         steps = pap_steps(k, v, self.pursuit, q=q, mask=mask)
+        # Norms are over a head's tokens and features; the clamp is for a sample of padding alone.
         norms = [without_padding(k - low - sparse, mask).norm(dim=(-2, -1)) for _, sparse, low in steps]
         return torch.stack(norms) / without_padding(k, mask).norm(dim=(-2, -1)).clamp(min=NORM_EPSILON)
 
     def flops(self, n: int) -> int:
-        """Operations for one sample of ``n`` tokens: each iteration is an attention and 11 operations an entry."""
+        """Return the operations for a sample of ``n`` tokens: an iteration is an attention and 11 an entry."""
         width = 2 * self.dim if self.q is None else 3 * self.dim
         iteration = flops.softmax_attention(n, self.dim, self.heads) + 11 * n * self.dim
         return (

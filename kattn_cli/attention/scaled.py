@@ -59,7 +59,7 @@ class ScaledAttention(QKVAttention):
         return softmax_attention(q, k, values, causal=self.causal, mask=mask, dropout=dropout)
 
     def decode(self, x: Tensor, state: ScaledCache | None = None) -> tuple[Tensor, ScaledCache]:
-        """Outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
+        """Return the outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
         self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         cache, past = (None, v[..., :0, :]) if state is None else state
@@ -68,12 +68,12 @@ class ScaledAttention(QKVAttention):
         return self.proj(join_heads(softmax_attention(q, cache[0], values, causal=True))), (cache, values)
 
     def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and ``(I − S) v``, ``(B, H, N, d)`` each."""
+        """Return queries, keys and ``(I − S) v``, ``(B, H, N, d)`` each."""
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         return q, k, self._scaled_values(k, v, self.causal, None)
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``A(q, k) (I − S)``, ``(B, H, N, N)``."""
+        """Return ``A(q, k) (I − S)``, ``(B, H, N, N)``."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)
         if self.variant == "matrix":
             refuse_longer(x.shape[1], self.seq_len)
@@ -84,7 +84,7 @@ class ScaledAttention(QKVAttention):
         return attention - attention @ scaling
 
     def operator_flops(self, n: int) -> int:
-        """Softmax attention, ``S v`` and a subtraction; S is a matrix, or α times another softmax attention."""
+        """Count softmax attention, ``S v`` and a subtraction; S is a matrix, or α times another softmax attention."""
         attention = flops.softmax_attention(n, self.dim, self.heads)
         mixture = 2 * n * n * self.dim if self.variant == "matrix" else attention + n * self.dim
         return attention + mixture + n * self.dim
@@ -92,7 +92,7 @@ class ScaledAttention(QKVAttention):
     def _scaled_values(
         self, k: Tensor, v: Tensor, causal: bool, mask: Tensor | None, last: int | None = None
     ) -> Tensor:
-        """``(I − S) v``, or its ``last`` rows."""
+        """Return ``(I − S) v``, or its ``last`` rows."""
         if self.variant == "matrix":
             refuse_longer(v.shape[-2], self.seq_len)
             return learned_scaled_values(v, self.s, causal=causal, mask=mask, last=last)

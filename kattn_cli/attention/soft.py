@@ -45,12 +45,14 @@ class SoftAttention(AttentionMechanism):
         self.proj = nn.Linear(dim, dim)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        """Return the output for every token, ``(B, N, C)``.
+
+        ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         k, v = split_projections(self.kv(x), self.heads, 2)
         return self.proj(join_heads(self._operate(k, v, mask)))
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``Pᵀ A⁺ P``, ``(B, H, N, N)``; its rows do not sum to 1."""
+        """Return ``Pᵀ A⁺ P``, ``(B, H, N, N)``; its rows do not sum to 1."""
         k, v = split_projections(self.kv(x), self.heads, 2)
         n = x.shape[-2]
         taps = torch.eye(n, dtype=v.dtype, device=v.device).expand(len(x), self.heads, n, n)
@@ -60,7 +62,7 @@ class SoftAttention(AttentionMechanism):
         return soft_attention(k, v, landmarks=self.landmarks, iterations=self.iterations, mask=mask)
 
     def flops(self, n: int) -> int:
-        """Operations for one sample of ``n`` tokens."""
+        """Return the operations for one sample of ``n`` tokens."""
         projections = flops.linear(n, self.dim, 2 * self.dim, self.kv.bias is not None)
         return projections + self._operator_flops(n) + flops.linear(n, self.dim, self.dim)
 
@@ -74,5 +76,5 @@ class SoftAttention(AttentionMechanism):
         return means + kernels + inverse + 4 * n * m * self.dim + 2 * m * m * self.dim
 
     def _kernel_flops(self, rows: int, columns: int) -> int:
-        """Centred rows and columns, their squared norms, the product, and six operations for each entry."""
+        """Count centred rows and columns, their squared norms, the product, and six operations for each entry."""
         return (3 * (rows + columns) + columns + 2 * rows * columns) * self.dim + 6 * self.heads * rows * columns

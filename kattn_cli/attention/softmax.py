@@ -37,7 +37,7 @@ class SoftmaxAttention(QKVAttention):
         return softmax_attention(q, k, v, causal=self.causal, mask=mask, dropout=dropout)
 
     def decode(self, x: Tensor, state: KeyValueCache | None = None) -> tuple[Tensor, KeyValueCache]:
-        """Outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
+        """Return the outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
         self.require_causal()
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         state = extend(state, k, v)
@@ -45,18 +45,18 @@ class SoftmaxAttention(QKVAttention):
         return self.proj(join_heads(softmax_attention(q, *state, causal=several))), state
 
     def remember(self, x: Tensor, state: KeyValueCache | None = None) -> KeyValueCache:
-        """The cache with tokens ``(B, n, C)`` behind it whose outputs nobody wants: linear in n, as those are not."""
+        """Return the cache with tokens ``(B, n, C)`` appended, but no outputs, which would not be linear in n."""
         self.require_causal()
         _, k, v = split_projections(self.qkv(x), self.heads, 3)
         return extend(state, k, v)
 
     def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values, ``(B, H, N, d)`` each."""
+        """Return queries, keys and values, ``(B, H, N, d)`` each."""
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         return q, k, v
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``A(q, k)``, ``(B, H, N, N)``."""
+        """Return ``A(q, k)``, ``(B, H, N, N)``."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)
         return softmax_matrix(q, k, self.causal, mask)
 

@@ -38,13 +38,15 @@ class SymmetricAttention(AttentionMechanism):
         self.proj = nn.Linear(dim, dim)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        """Return the output for every token, ``(B, N, C)``.
+
+        ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         k, v = split_projections(self.kv(x), self.heads, 2)
         dropout = self.attn_drop if self.training else 0.0
         return self.proj(join_heads(softmax_attention(k, k, v, causal=self.causal, mask=mask, dropout=dropout)))
 
     def decode(self, x: Tensor, state: KeyValueCache | None = None) -> tuple[Tensor, KeyValueCache]:
-        """Outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
+        """Return the outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
         self.require_causal()
         k, v = split_projections(self.kv(x), self.heads, 2)
         state = extend(state, k, v)
@@ -52,22 +54,22 @@ class SymmetricAttention(AttentionMechanism):
         return self.proj(join_heads(softmax_attention(k, *state, causal=several))), state
 
     def remember(self, x: Tensor, state: KeyValueCache | None = None) -> KeyValueCache:
-        """The cache with tokens ``(B, n, C)`` behind it whose outputs nobody wants: linear in n, as those are not."""
+        """Return the cache with tokens ``(B, n, C)`` appended, but no outputs, which would not be linear in n."""
         self.require_causal()
         k, v = split_projections(self.kv(x), self.heads, 2)
         return extend(state, k, v)
 
     def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Keys, which are the queries too, and values, ``(B, H, N, d)`` each."""
+        """Return keys, which are the queries too, twice, and values, ``(B, H, N, d)`` each."""
         k, v = split_projections(self.kv(x), self.heads, 2)
         return k, k, v
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``A(k, k)``, ``(B, H, N, N)``."""
+        """Return ``A(k, k)``, ``(B, H, N, N)``."""
         k, _ = split_projections(self.kv(x), self.heads, 2)
         return softmax_matrix(k, k, self.causal, mask)
 
     def flops(self, n: int) -> int:
-        """Operations for one sample of ``n`` tokens."""
+        """Return the operations for one sample of ``n`` tokens."""
         projections = flops.linear(n, self.dim, 2 * self.dim, self.kv.bias is not None)
         return projections + flops.softmax_attention(n, self.dim, self.heads) + flops.linear(n, self.dim, self.dim)

@@ -49,7 +49,9 @@ class TokenStatisticsAttention(AttentionMechanism):
         self.proj = nn.Linear(dim, dim)
 
     def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        """Return the output for every token, ``(B, N, C)``.
+
+        ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
         w = self.subspace_tokens(x)
         if self.position_bias is None:
             out = tssa(w, self.eta, self.normalize, mask)
@@ -58,11 +60,11 @@ class TokenStatisticsAttention(AttentionMechanism):
         return self.proj(join_heads(out))
 
     def subspace_tokens(self, x: Tensor) -> Tensor:
-        """``w = U x``: the tokens in each head's subspace, ``(B, H, N, d)``."""
+        """Return ``w = U x``: the tokens in each head's subspace, ``(B, H, N, d)``."""
         return split_heads(self.u(x), self.heads)
 
     def membership(self, x: Tensor) -> Tensor:
-        """Π, ``(B, H, N)``: how much of each token belongs to each head; sums to 1 over heads.
+        """Return Π, ``(B, H, N)``: how much of each token belongs to each head; sums to 1 over heads.
 
         Raises:
             ValueError: if the module is causal, where a token's membership is that among those before it.
@@ -72,7 +74,7 @@ class TokenStatisticsAttention(AttentionMechanism):
         return membership_and_shrinkage(self.subspace_tokens(x), self.eta, self.normalize)[0][..., 0]
 
     def singular_values(self, x: Tensor) -> Tensor:
-        """Of each head's operator ``w ↦ −w · Π · D`` on tokens and features, ``(B, H, N·d)``, largest first.
+        """Return the singular values of each head's ``w ↦ −w · Π · D``, ``(B, H, N·d)``, largest first.
 
         It is diagonal, with Π at most 1 and D at most 1. Softmax attention acts on the same space as ``A ⊗ I_d``.
         """
@@ -87,7 +89,7 @@ class TokenStatisticsAttention(AttentionMechanism):
     def decode(
         self, x: Tensor, state: tuple[int, TokenStatistics] | None = None
     ) -> tuple[Tensor, tuple[int, TokenStatistics]]:
-        """Outputs for the next tokens ``(B, n, C)``; the state, of constant size, goes back in with those that follow.
+        """Return the outputs for the next tokens ``(B, n, C)``, and the state, of constant size, for those that follow.
 
         Raises:
             ValueError: if the module is not causal, or past the last position it knows.
@@ -102,16 +104,17 @@ class TokenStatisticsAttention(AttentionMechanism):
         return self.proj(join_heads(out)), (after, past)
 
     def _bias_of(self, x: Tensor, mask: Tensor | None) -> Tensor:
-        """The bias of each token's position among the tokens, ``(B or 1, H, N, 1)``."""
+        """Return the bias of each token's position among the tokens, ``(B or 1, H, N, 1)``."""
         assert self.position_bias is not None
         refuse_longer(x.shape[1], self.position_bias.shape[1])
         if mask is None:
             return self.position_bias[None, :, : x.shape[1], None]
+        # A token's position counts tokens only; padding before the first one takes position 0, and no part.
         positions = (mask.long().cumsum(-1) - 1).clamp(min=0)
         return self.position_bias[:, positions].transpose(0, 1)[..., None]
 
     def flops(self, n: int) -> int:
-        """Operations for one sample of ``n`` tokens: 12 an entry of w (causal: 14), and the softmax over heads."""
+        """Return the operations for ``n`` tokens: 12 an entry of w (causal: 14), and the softmax over heads."""
         return (
             flops.linear(n, self.dim, self.dim, self.u.bias is not None)
             + (14 if self.causal else 12) * n * self.dim

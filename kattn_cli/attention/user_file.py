@@ -13,7 +13,7 @@ from kattn_cli.errors import RecipeError, did_you_mean
 
 
 def names_a_file(name: str) -> bool:
-    """Whether ``name`` is of the form ``file.py:Class``."""
+    """Return whether ``name`` is of the form ``file.py:Class``."""
     return ".py:" in name
 
 

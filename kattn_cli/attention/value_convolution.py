@@ -23,5 +23,5 @@ class ValueConvolution(nn.Conv2d):
         return super().forward(without_padding(v, mask))
 
     def flops(self, n: int, dim: int) -> int:
-        """Operations for ``n`` tokens of width ``dim``, adding the result to another included."""
+        """Return the operations for ``n`` tokens of width ``dim``, adding the result to another included."""
         return n * dim * (2 * self.kernel_size[0] + 1)

@@ -29,11 +29,11 @@ class CrossCovarianceAttention(QKVAttention):
         return xca(q, k, v, self.temperature, mask)
 
     def singular_values(self, x: Tensor) -> Tensor:
-        """Of the d × d matrix, ``(B, H, d)``, largest first: on tokens and features it acts as ``I_N ⊗`` that."""
+        """Return those of the d × d matrix A, ``(B, H, d)``, largest first; on tokens it acts as ``I_N ⊗ A``."""
         q, k, _ = split_projections(self.qkv(x), self.heads, 3)
         return torch.linalg.svdvals(cross_covariance(q, k, self.temperature))
 
     def operator_flops(self, n: int) -> int:
-        """Two products with d × d matrices, two norms, and the softmax of d × d scores."""
+        """Count two products with d × d matrices, two norms, and the softmax of d × d scores."""
         d = self.head_dim
         return 4 * n * self.dim * d + 4 * n * self.dim + 2 * self.dim * d + flops.softmax(self.dim, d)

@@ -52,7 +52,7 @@ class YosoAttention(QKVAttention):
         return out if self.conv is None else out + self.conv(v, mask)
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
-        """What the values are multiplied by, the convolution included, ``(B, H, N, N)``. Rows do not sum to 1."""
+        """Return what multiplies the values, convolution included, ``(B, H, N, N)``. Rows do not sum to 1."""
         q, k, v = split_projections(self.qkv(x), self.heads, 3)
         weights = yoso_matrix(q, k, self.tau, self.gradient, mask)
         norms = (weights @ v.to(weights.dtype)).norm(dim=-1, keepdim=True)
@@ -60,7 +60,7 @@ class YosoAttention(QKVAttention):
         return matrix if self.conv is None else matrix + self.conv(unit_values(q), mask)
 
     def operator_flops(self, n: int) -> int:
-        """Two products; clamping, arccos and power, six an entry; three normalisations; the convolution."""
+        """Count two products; clamping, arccos and power, six an entry; three normalisations; the convolution."""
         normalisations = 3 * (3 * n * self.dim + self.heads * n)
         convolution = 0 if self.conv is None else self.conv.flops(n, self.dim)
         return 4 * n * n * self.dim + 6 * self.heads * n * n + normalisations + convolution
