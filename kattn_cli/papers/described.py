@@ -79,7 +79,7 @@ class Described:
 
     @property
     def fine_tuned(self) -> bool:
-        """Whether it began from another run, as far as its recipe says."""
+        """Return whether it began from another run, as far as its recipe says."""
         return self.facts.get("start", "").startswith("fine-tuned")
 
     def setting(self, *measured: str, on: str = "") -> str:

@@ -56,13 +56,14 @@ class Evidence:
 
     @cached_property
     def _of_sequences(self) -> dict[str, Run]:
-        """The runs on sequences, by folder."""
+        """Return the runs on sequences, by folder."""
         return {str(run.folder): run for run in self.runs if (run.folder / RECIPE).is_file() and is_sequence_run(run)}
 
     @cached_property
     def sequences(self) -> pd.DataFrame:
-        """What :func:`~kattn_cli.papers.values.sequence_values` finds, and of each run the paper's ``model``, with
-        what its ablations take from it, and its ``place`` in their grid.
+        """Return what :func:`~kattn_cli.papers.values.sequence_values` finds, and each run's ``model`` and ``place``.
+
+        ``model``: the paper's, with what its ablations take from it; ``place``: in their grid.
         """
         runs = self._of_sequences
         described = {one: sequence_run(run) for one, run in runs.items()}

@@ -35,7 +35,7 @@ class Pair:
 
     @property
     def share(self) -> dict[int, float]:
-        """The label's mean over the other's."""
+        """Return the label's mean over the other's."""
         return {seed: one / self.theirs[seed] for seed, one in self.ours.items()}
 
     def beside(self, digits: int = 3, unit: str = "") -> str:

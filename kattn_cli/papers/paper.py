@@ -66,12 +66,12 @@ class Paper:
 
     @property
     def plan(self) -> Path:
-        """The file with its plans, which need not be there."""
+        """Return the file with its plans, which need not exist."""
         return self.folder / "plan.yaml"
 
     @property
     def numbers(self) -> pd.DataFrame:
-        """Its numbers with the columns ``table, row, model, metric, value, spread``. Shared: not to be changed.
+        """Return its numbers with the columns ``table, row, model, metric, value, spread``; shared, not to be changed.
 
         ``table`` is ``table1``, or ``v1_table5`` of what the first version of a paper alone has; ``row`` the paper's
         row, data set or setting; ``model`` our name of it where there is one, else the paper's. Accuracies are in %,
@@ -81,7 +81,7 @@ class Paper:
 
     @property
     def printed(self) -> Printed:
-        """``(table, row, metric, model)`` → the number that the paper prints."""
+        """Return the number that the paper prints for each ``(table, row, metric, model)``."""
         return _printed(self.folder / "numbers.csv")
 
     def number(self, table: str, row: str, metric: str, model: str) -> float:

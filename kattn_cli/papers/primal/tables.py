@@ -29,7 +29,7 @@ class _ImageNet(ImageTable):
         return run.model if run.model in MODELS else None
 
     def row(self, run: Described, kind: str, row: str) -> str:
-        """Of time and memory, which it gives once, ``ImageNet``; else the set of about as many classes."""
+        """Return ``ImageNet`` for time and memory, which it gives once, else the set of about as many classes."""
         if kind == "costs":
             return "ImageNet"
         return IMAGENET[1000 if run.classes > 100 else 100]
@@ -39,7 +39,7 @@ class _ImageNet(ImageTable):
 
 
 def _with(model: str, without: str) -> dict[str, tuple[str, ...]]:
-    """An ablation's model, compared with the one that lacks a part of it."""
+    """Return as baselines, for an ablation's model, the one that lacks a part of it."""
     return {model: (without,), without: ()}
 
 

@@ -95,7 +95,7 @@ class _Asymmetric(_Tiny):
         return model if model in ASYMMETRIC else None
 
     def worth(self, models: Collection[str]) -> bool:
-        """Of softmax attention alone, the table says nothing."""
+        """Return whether there is more than softmax attention, of which alone the table says nothing."""
         return bool({*models} - {"softmax"})
 
     def baselines(self, model: str) -> Sequence[str]:

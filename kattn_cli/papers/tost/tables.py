@@ -24,7 +24,7 @@ ABLATED = ("tssa ista", "tssa no norm", "tssa no norm ista")
 
 
 def _is_of_the_ablation(run: Described) -> bool:
-    """ToST trained from scratch on CIFAR-10, or without a part of it."""
+    """Return whether it is ToST trained from scratch on CIFAR-10, or without a part of it."""
     if run.facts["architecture"] != OWN["tssa"] or run.fine_tuned:
         return False
     return run.model in ABLATED or (run.model == "tssa" and run.data == CIFAR10)
@@ -32,7 +32,7 @@ def _is_of_the_ablation(run: Described) -> bool:
 
 class _Transfer(ImageTable):
     def model(self, run: Described) -> str | None:
-        """With its size; if the paper has it in no such size, beside its small one, which all three mechanisms have."""
+        """Return the model with its size or, if the paper has it in no such size, with ``small``, as all three have."""
         if run.model not in MODELS or _is_of_the_ablation(run):
             return None
         known = {model for table, _, _, model in PAPER.printed if table in self.tables}
@@ -40,11 +40,11 @@ class _Transfer(ImageTable):
         return next((name for name in (f"{run.model} {size}" for size in sizes) if name in known), run.model)
 
     def row(self, run: Described, kind: str, row: str) -> str:
-        """The set of that name; of others ImageNet if trained from scratch, else CIFAR-10."""
+        """Return the row of the set of that name; for others ImageNet if trained from scratch, else CIFAR-10."""
         return TRANSFER.get(run.data, TRANSFER[CIFAR10] if run.fine_tuned else "ImageNet")
 
     def baselines(self, model: str) -> Sequence[str]:
-        """The ViT of about that size."""
+        """Return the ViT of about that size."""
         return ("softmax base",) if model.endswith((" medium", " base")) else ("softmax small",)
 
     def own(self, model: str, row: str) -> Mapping[str, str]:

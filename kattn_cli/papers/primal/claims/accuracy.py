@@ -21,7 +21,7 @@ AS_COSTLY = 1.25
 
 
 def _on_images(evidence: Evidence) -> list[Finding]:
-    """The paper's number is that of ImageNet-100; on ImageNet-1K it prints no difference."""
+    """Return the findings beside the paper's number on ImageNet-100; on ImageNet-1K it prints no difference."""
     prints = PAPER.difference("table7a", "ImageNet-100", "top1", ("primal_plus", "softmax"))
     return more_accurate(evidence, "primal_plus", "softmax", printed=lambda folder: prints)
 
@@ -38,7 +38,7 @@ def _both_scores(evidence: Evidence) -> list[Finding]:
 
 
 def _with_loss(evidence: Evidence) -> list[Finding]:
-    """Runs less those of the same s, setting and folder that have η = 0."""
+    """Return findings on runs less those of the same s, setting and folder that have η = 0."""
     table = evidence.sequences
     table = table[(table["kind"] == "series") & (table["metric"] == "top1") & (table["model"] == "primal")]
     found = []

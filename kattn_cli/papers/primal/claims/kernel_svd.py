@@ -13,7 +13,7 @@ SPECTRUM = "kattn spectrum audit"
 
 
 def _ranks(rows: pd.DataFrame, layer: int) -> dict[int, float]:
-    """The effective rank of a layer over its size, in %."""
+    """Return the effective rank of a layer over its size, in %."""
     chosen = chosen_weights(rows[rows["layer"] == layer])
     return by_seed(chosen.assign(share=100 * chosen["effective_rank"] / chosen["of"]), "share")
 

@@ -35,7 +35,7 @@ CORRUPT = "kattn eval fashion_mnist --corruptions --limit 500"
 
 
 def _described(folder: str) -> tuple[str, bool]:
-    """The paper's model of the run in a folder, and whether it is a FAN; nothing without a recipe to tell."""
+    """Return the paper's model of the run in a folder, and whether it is a FAN; nothing without a recipe."""
     run = Run(Path(folder))
     if not run.recipe:
         return "", False
@@ -44,7 +44,7 @@ def _described(folder: str) -> tuple[str, bool]:
 
 
 def _among(pairs: Iterator[ImagePair], fan: bool = False) -> Iterator[ImagePair]:
-    """Those of FANs, or else all others: a FAN's numbers stand in tables of their own."""
+    """Return the pairs of FANs, or else all others: a FAN's numbers stand in tables of their own."""
     return (pair for pair in pairs if _described(pair.folder)[1] == fan)
 
 

@@ -23,7 +23,7 @@ PRINTED = {"softmax": "softmax small", "xcit": "xca small"}
 
 
 def _comparable(ours: str, base: str, evidence: Evidence) -> list[Finding]:
-    """By the best epoch on validation, which all trainings keep."""
+    """Return findings by the best epoch on validation, which all trainings keep."""
     pairs = image_pairs(evidence, "metrics", ours, base, choose=_best)
     models = ("tssa small", PRINTED[base]) if ours == "tost" else ("", "")
     prints = PAPER.difference("table2", "ImageNet", "top1", models)
@@ -31,13 +31,13 @@ def _comparable(ours: str, base: str, evidence: Evidence) -> list[Finding]:
 
 
 def _best(rows: pd.DataFrame) -> pd.DataFrame:
-    """Of each run the epoch of its best validation accuracy."""
+    """Return of each run the epoch of its best validation accuracy."""
     checked = rows[rows["split"] != "train"].reset_index(drop=True)
     return checked.loc[np.asarray(checked.groupby("run_seed")["top1"].idxmax())]
 
 
 def _ablated(without: str, model: str, evidence: Evidence) -> list[Finding]:
-    """At the paper's size and at ours."""
+    """Return findings at the paper's size and at ours."""
     prints = PAPER.difference("table8", "CIFAR10", "top1", ("tssa", model))
     return [
         one

@@ -13,7 +13,7 @@ AUDIT = "kattn audit audit"
 
 
 def _gain(rows: pd.DataFrame, kind: str) -> dict[int, float]:
-    """How much further from chance a map is on its own image's foreground than on other images', by seed."""
+    """Return by seed how much further from chance a map is on its own image's foreground than on others'."""
     part = rows[rows["kind"] == kind]
     return by_seed(part.assign(gain=(part["auc"] - 0.5).abs() - (part["null_auc"] - 0.5).abs()), "gain")
 
