@@ -15,7 +15,7 @@ WIDEST = 1000
 
 
 def progress_bar(unit: str) -> Progress:
-    """A bar with a description, free text (``fields[note]``) and the time left (taken, once it is done)."""
+    """Return a bar with a description, free text (``fields[note]``) and the time left (taken, once it is done)."""
     return Progress(
         TextColumn("{task.description}"),
         TextColumn(f"{unit} {{task.fields[count]}}"),

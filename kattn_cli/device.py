@@ -8,7 +8,7 @@ from kattn_cli.errors import KattnError
 
 
 def resolve_device(name: str) -> torch.device:
-    """``auto`` (the GPU if there is one), ``cpu``, ``cuda`` or ``cuda:1``.
+    """Return the device that ``auto`` (the GPU if there is one), ``cpu``, ``cuda`` or ``cuda:1`` means.
 
     Raises:
         KattnError: if the name is none of these, or that device is not here.
@@ -30,5 +30,5 @@ def synchronise(device: torch.device) -> None:
 
 
 def device_name(device: torch.device) -> str:
-    """``cpu``, or ``cuda:0 (NVIDIA …)``."""
+    """Return ``cpu``, or ``cuda:0 (NVIDIA …)``."""
     return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)

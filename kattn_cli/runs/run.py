@@ -94,7 +94,7 @@ class Run:
 
     @property
     def reads(self) -> str:
-        """What its model reads: ``images``, ``images with masks``, ``sequences``, ``text`` or ``trajectories``."""
+        """Return its model's input: ``images``, ``images with masks``, ``sequences``, ``text`` or ``trajectories``."""
         return str(self.manifest.get("reads", "images"))
 
     @property

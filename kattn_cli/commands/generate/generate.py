@@ -63,7 +63,7 @@ def one_run(results: Path, reference: str | None) -> Run:
 
 
 def open_speaker(run: Run, device: torch.device, checkpoint: str, tell: Say) -> Speaker:
-    """Return a run's language model; ``tell`` is told which weights are used where it is not those asked for.
+    """Return a run's language model; ``tell`` gets a message if other weights than those asked for are used.
 
     Raises:
         RunError: if the run is no language model.

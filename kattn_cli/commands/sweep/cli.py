@@ -103,7 +103,7 @@ def sweep(
 
 
 def _given(settings: list[str]) -> dict[str, Any]:
-    """``partition=gpu`` as a name and a value."""
+    """Return ``partition=gpu`` as a name and a value."""
     from kattn_cli.recipe.strict_yaml import parse
 
     given = {}

@@ -35,7 +35,7 @@ class State:
 
     @property
     def best(self) -> tuple[str, str, float] | None:
-        """Of its finished run the split, the metric and the value that the best epoch was chosen by."""
+        """Return, of its finished run, the split, the metric and the value that the best epoch was chosen by."""
         if self.run is None or self.status != "finished":
             return None
         done = self.run.manifest
@@ -43,12 +43,12 @@ class State:
 
     @property
     def measure(self) -> Measure:
-        """What its best epoch is chosen by."""
+        """Return what its best epoch is chosen by."""
         return task_of(self.point.recipe).measure
 
     @property
     def epochs(self) -> int:
-        """How many its recipe has."""
+        """Return how many epochs its recipe has."""
         return self.point.recipe.train.epochs
 
     def progress(self) -> tuple[int, str]:
@@ -88,12 +88,12 @@ class Record:
 
     @property
     def folder(self) -> Path:
-        """Where the runs of the recipe lie."""
+        """Return where the runs of the recipe lie."""
         return self.results / self.points[0].recipe.name
 
     @property
     def keys(self) -> list[str]:
-        """The swept keys, without ``seed``."""
+        """Return the swept keys, without ``seed``."""
         return list(dict.fromkeys(key for point in self.points for key in point.settings))
 
     def look(self) -> list[State]:
@@ -111,12 +111,12 @@ class Record:
         return changed
 
     def settle(self, state: State, status: Status, reason: str = "", run: Path | None = None) -> None:
-        """Write down the end of one point."""
+        """Write the end of one point."""
         state.run = Run(self.folder / run.name) if run else state.run or self._run_of(state.point)
         state.status, state.reason, state.settled = status, reason, True
 
     def leave(self) -> None:
-        """At the end of the session: what has begun and is not done is interrupted."""
+        """Mark at the end of the session what has begun and is not done as interrupted."""
         for state in self.states:
             if not state.settled:
                 state.run = state.run or self._run_of(state.point)

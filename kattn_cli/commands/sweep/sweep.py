@@ -99,7 +99,7 @@ class _Session:
         self.view = SweepView(self.states)
 
     def train(self, executor: Executor, interruption: Interruption) -> None:
-        """Round after round: a point that another process has at hand comes up again when that one lets go of it."""
+        """Train round after round: a point that another process holds comes up again when that one lets go of it."""
         free, held = [state for state in self.states if not state.settled], list[State]()
         with self.view:
             while free or held:
