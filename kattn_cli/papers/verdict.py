@@ -141,7 +141,7 @@ def _ours(measured: pd.DataFrame) -> str:
 def _theirs(measured: pd.DataFrame) -> str:
     """Return the paper's number, once where it is the same for all labels."""
     known = measured.dropna(subset="paper_number")
-    said = {_short(number) for number in known["paper_number"]}
-    if len(said) == 1 and len(known) == len(measured):
-        return said.pop()
+    printed = {_short(number) for number in known["paper_number"]}
+    if len(printed) == 1 and len(known) == len(measured):
+        return printed.pop()
     return ", ".join(f"{one['label']} {_short(one['paper_number'])}" for _, one in known.iterrows())
