@@ -137,6 +137,9 @@ class Task(ABC, Generic[Source, Section, Data]):
     next_command: ClassVar[str] = "eval {names}"
     """What to do with trained runs, as ``kattn train`` says at its end."""
 
+    attack_option: ClassVar[str] = ""
+    """The option of ``kattn attack`` that attacks such data, where it has one of their own."""
+
     memory_on_cpu: ClassVar[bool] = True
     """Whether a training on a CPU notes the most memory of a step, which takes one more; tables of images ask for none.
     """

@@ -176,11 +176,13 @@ def attack(
         splits = [one.value for one in split or [TextSplit.test]]
         _swap_words(chosen, where, checkpoint.value, shares, splits, seed, limit, window, stride or 1, again)
         return
-    if of_text := next((run for run in chosen if run.reads == "text"), None):
-        raise KattnError(f"{of_text.folder}: reads text, which --word-swap attacks; all others attack images")
     from kattn_cli.commands.attack.measure import Protocol
     from kattn_cli.commands.attack.plan import Asked, plan
+    from kattn_cli.tasks import task_reading
 
+    for run in chosen:
+        if option := task_reading(run.reads).attack_option:
+            raise KattnError(f"{run.folder}: reads {run.reads}, which {option} attacks; all others attack images")
     asked = Asked(
         attacks=list(ATTACKS) if everything else named or QUICK,
         named=bool(named),

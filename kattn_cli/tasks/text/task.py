@@ -34,6 +34,7 @@ class Text(Task[Corpus, SequenceSection, TextData]):
     section = SequenceSection
     models = (Decoder,)
     options = OF_SPLITS | {"window", "stride", "corpus"}
+    attack_option = "--word-swap"
 
     def load(self, source: Corpus, section: SequenceSection) -> TextData:
         """See :class:`Task`."""
