@@ -313,14 +313,14 @@ AUGMENTED = "is for images, and the model reads sequences; leave this out"
     [
         ("text", ["model.name=encoder"], ["model.name  encoder classifies, and text is running text; take decoder"]),
         ("text", ["model.name=vit", "model.mlp_ratio=2.0"],
-         ["data.name  text holds text, and the model reads images; take model.name: decoder"]),
+         ["data.name  text holds text; take model.name: decoder, or another data set"]),
         ("series", ["model.name=vit"],
-         ["data.name  uea holds sequences, and the model reads images; take model.name: encoder or decoder"]),
+         ["data.name  uea holds sequences; take model.name: encoder or decoder, or another data set"]),
         ("series", ["model.name=decoder"],
          ["model.name  decoder reads tokens one after the other, and uea holds series of numbers; take encoder"]),
         ("text", ["data={name: digits}"],
-         ["data.name  digits holds images, which encoder and decoder do not read; take model.name: vit, or another "
-          "data set"]),
+         ["data.name  digits holds images, which encoder and decoder do not read; take model.name: vit or tost, or "
+          "another data set"]),
         ("text", ["attention=nystromformer"], [f"attention.name  nystromformer {NO_CAUSAL_FORM}"]),
         ("text", ["attention.layers.-1=xca"], [f"attention.layers.-1  xca {NO_CAUSAL_FORM}"]),
         ("text", ["attention=primal"],

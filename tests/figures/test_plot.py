@@ -120,7 +120,7 @@ def test_figures_are_drawn_without_torch(tables: Tables, tmp_path: Path) -> None
     write_runs({"alignment": tables["alignment"]}, tmp_path / "runs")
     code = (
         "import sys\nfrom pathlib import Path\nfrom kattn_cli.commands.plot.plot import plot_runs\n"
-        "from kattn_cli.figures.style import use\nfrom kattn_cli.runs.run import find_runs\n"
+        "from kattn_cli.figures.style import use\nfrom kattn_cli.runs.find import find_runs\n"
         "use('slides', ['svg'])\nhere = Path(sys.argv[1])\n"
         "print(*plot_runs(find_runs(here / 'runs', ['audit']), here), 'torch' in sys.modules)"
     )
