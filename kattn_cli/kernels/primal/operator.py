@@ -16,7 +16,6 @@ from torch import Tensor
 from kattn_cli.kernels.choice import kernel_for
 from kattn_cli.kernels.precision import exact_dtype
 
-NORM_EPSILON = 1e-12
 WIDEST = 256
 """Bytes of a head's features, or directions, of a token: what fits beside others into a GPU's shared memory."""
 

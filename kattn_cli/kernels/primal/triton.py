@@ -14,8 +14,8 @@ import triton
 from torch import Tensor
 
 from kattn_cli.kernels.precision import exact_dtype
+from kattn_cli.kernels.primal import NORM_EPSILON
 from kattn_cli.kernels.primal import triton_kernels as kernels
-from kattn_cli.kernels.primal.operator import NORM_EPSILON
 from kattn_cli.kernels.triton_sums import FUSED, as_bytes, multiprocessors, on_device_of
 
 PROGRAMS = 4
