@@ -8,6 +8,7 @@ from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.load import load_recipe, read_notes
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.recipe.variants import Expected
+from kattn_cli.tasks import kinds
 
 
 def comment(name: str) -> list[str]:
@@ -63,4 +64,4 @@ def expected(name: str) -> dict[str, Expected]:
 def load(name: str, *overrides: str) -> Recipe:
     """Return a shipped recipe as it is read, with overrides applied."""
     (source,) = find_recipes(name)
-    return load_recipe(source, overrides)
+    return load_recipe(source, kinds(), overrides)

@@ -30,7 +30,7 @@ from kattn_cli.recipe.schema import Attention, Mechanism, Recipe
 from kattn_cli.recipe.strict_yaml import Fault, KeyPath
 from kattn_cli.recipe.sweep import Point, load_points
 from kattn_cli.recipe.train import Train
-from kattn_cli.tasks import TASKS, all_data_sets, source_of, task_reading
+from kattn_cli.tasks import TASKS, all_data_sets, kinds, source_of, task_reading
 from kattn_cli.tasks.task import AnyTask
 from kattn_cli.training.augment.randaugment import parse_policy
 
@@ -48,7 +48,7 @@ def load(source: Path | Source, overrides: Sequence[str] = (), *, weights: bool 
         RecipeError: naming every fault.
     """
     check = partial(component_faults, weights=weights, there=data)
-    return _complete(load_recipe(source, overrides, check=check, trial=_refusals))
+    return _complete(load_recipe(source, kinds(), overrides, check=check, trial=_refusals))
 
 
 def load_each(
@@ -88,7 +88,7 @@ def load_sweep(
         RecipeError: naming every fault of every point.
     """
     check = partial(component_faults, there=data)
-    return load_points(source, overrides, over, seeds, check=check, trial=_refusals, complete=_complete)
+    return load_points(source, kinds(), overrides, over, seeds, check=check, trial=_refusals, complete=_complete)
 
 
 def _complete(recipe: Recipe) -> Recipe:

@@ -17,14 +17,10 @@ from typing import Annotated, Any
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from kattn_cli.errors import RecipeError, did_you_mean
-from kattn_cli.recipe.data import ImageSection, SegmentationSection, SequenceSection, TrajectorySection
 from kattn_cli.recipe.faults import RecipeFaults, faults_of
 from kattn_cli.recipe.files import Source, read_file
 from kattn_cli.recipe.model import (
-    DecisionTransformer,
-    Decoder,
-    Encoder,
-    Segmenter,
+    Kinds,
     TimmModel,
     model_kind,
     size_faults,
@@ -39,14 +35,6 @@ from kattn_cli.recipe.variants import VARIANTS, Notes, chosen, no_such_variant, 
 SWEEP = "sweep"
 """The key of a file that stands for several recipes."""
 
-SECTIONS: dict[type[BaseModel], type[BaseModel]] = {
-    Segmenter: SegmentationSection,
-    Encoder: SequenceSection,
-    Decoder: SequenceSection,
-    DecisionTransformer: TrajectorySection,
-}
-"""What a model reads; all others read images."""
-
 Check = Callable[[Mapping[str, Any]], Iterable[Fault]]
 """Given the sections that are sound so far (by name), yields further faults."""
 
@@ -55,9 +43,16 @@ Trial = Callable[[Recipe], Iterable[Fault]]
 
 
 def load_recipe(
-    source: Path | Source, overrides: Sequence[str] = (), check: Check | None = None, trial: Trial | None = None
+    source: Path | Source,
+    kinds: Kinds,
+    overrides: Sequence[str] = (),
+    check: Check | None = None,
+    trial: Trial | None = None,
 ) -> Recipe:
     """Return the recipe of a file, or of one of its variants, with ``overrides`` (``train.epochs=5``) applied.
+
+    Args:
+        kinds: the data section that each model section reads.
 
     Raises:
         RecipeError: naming every fault found, each with its line, its key and what was expected.
@@ -68,7 +63,7 @@ def load_recipe(
         raise RecipeError(
             f"{source}: stands for several recipes ({SWEEP}: on {where}); train them with: kattn sweep {source}"
         )
-    recipe = filled(document, overrides, check, trial)
+    recipe = filled(document, kinds, overrides, check, trial)
     if recipe is None:
         raise RecipeFaults.of(str(source), document)
     return recipe
@@ -84,7 +79,11 @@ def read_notes(source: Source) -> Notes:
 
 
 def filled(
-    document: Document, overrides: Sequence[str] = (), check: Check | None = None, trial: Trial | None = None
+    document: Document,
+    kinds: Kinds,
+    overrides: Sequence[str] = (),
+    check: Check | None = None,
+    trial: Trial | None = None,
 ) -> Recipe | None:
     """Return the recipe that a document means, or None where there are faults, which the document then holds."""
     sections: dict[str, Any] = {}
@@ -92,7 +91,7 @@ def filled(
         for override in overrides:
             apply_override(override, document)
         spell_out_preset(document.data)
-        sections = _validate(document)
+        sections = _validate(document, kinds)
         document.faults += _contradictions(sections)
         if check:
             document.faults += check(sections)
@@ -166,7 +165,7 @@ def set_key(document: Document, path: KeyPath, value: Any, place: str) -> None:
     document.places[path] = place
 
 
-def _validate(document: Document) -> dict[str, Any]:
+def _validate(document: Document, kinds: Kinds) -> dict[str, Any]:
     """Return the sections that are sound; the faults of the others become the document's."""
     data, sound = document.data, {}
     for key in data:
@@ -180,23 +179,23 @@ def _validate(document: Document) -> dict[str, Any]:
             else:
                 sound[name] = info.default
             continue
-        kind = _kind_of(name, data) or info.annotation
+        kind = _kind_of(name, data, kinds) or info.annotation
         try:
             adapter: TypeAdapter[Any] = TypeAdapter(Annotated[kind, info])  # type: ignore[arg-type]
             sound[name] = adapter.validate_python(data[name])
         except ValidationError as error:
             document.faults += faults_of(error, (name,), kind)
             if kind is TimmModel:
-                document.faults += timm_faults(data[name])
+                document.faults += timm_faults(data[name], kinds)
     return sound
 
 
-def _kind_of(section: str, data: Mapping[str, Any]) -> type[BaseModel] | None:
+def _kind_of(section: str, data: Mapping[str, Any], kinds: Kinds) -> type[BaseModel] | None:
     """Return the kind of a section that the document means, where there are several."""
     if section == "model":
-        return model_kind(data[section])
+        return model_kind(data[section], kinds)
     if section == "data":
-        return SECTIONS.get(model_kind(data.get("model")), ImageSection)
+        return kinds[model_kind(data.get("model"), kinds)]
     return None
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from kattn_cli.errors import did_you_mean
+from kattn_cli.recipe.data import DataSection
 from kattn_cli.recipe.strict_yaml import Fault
 
 STRICT = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
@@ -141,20 +142,27 @@ class DecisionTransformer(BaseModel):
     drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
 
 
+class OtherModel(BaseModel):
+    """The base of a model section that a kind of data brings along; it narrows ``name`` to a ``Literal``."""
+
+    model_config = STRICT
+    name: str
+    dim: Annotated[int, Field(ge=1, le=8192)]
+    depth: Annotated[int, Field(ge=1, le=128)]
+    heads: Annotated[int, Field(ge=1, le=128)]
+
+
 ImageModel = Vit | Tost | TimmModel
-OwnModel = Vit | Tost | Segmenter | Encoder | Decoder | DecisionTransformer
+OwnModel = Vit | Tost | Segmenter | Encoder | Decoder | DecisionTransformer | OtherModel
 Model = OwnModel | TimmModel
-KINDS: dict[str, type[OwnModel]] = {
-    "vit": Vit,
-    "tost": Tost,
-    "xcit": Tost,
-    "fan": Tost,
-    "segmenter": Segmenter,
-    "encoder": Encoder,
-    "decoder": Decoder,
-    "decision_transformer": DecisionTransformer,
-}
-"""The models of one's own size; any other name is one of timm's."""
+
+Kinds = Mapping[type[Model], type[DataSection]]
+"""The data section that each model section reads, as the tasks declare them."""
+
+
+def models_by_name(kinds: Kinds) -> dict[str, type[Model]]:
+    """Return the models of one's own size by their names in a recipe; any other name is one of timm's."""
+    return {name: model for model in kinds for name in get_args(model.model_fields["name"].annotation)}
 
 
 def _tost(name: str, dim: int, depth: int, heads: int, layer_scale: float = 1.0) -> dict[str, Any]:
@@ -199,15 +207,15 @@ def spell_out_preset(data: dict[Any, Any]) -> None:
         data["model"] = {**PRESETS[name], **{key: value for key, value in given.items() if key != "name"}}
 
 
-def model_kind(value: object) -> type[Model]:
+def model_kind(value: object, kinds: Kinds) -> type[Model]:
     """Return the kind of model that a recipe names."""
     name = value.get("name", "vit") if isinstance(value, dict) else "vit"
-    return KINDS.get(name, TimmModel) if isinstance(name, str) else TimmModel
+    return models_by_name(kinds).get(name, TimmModel) if isinstance(name, str) else TimmModel
 
 
 def reads_sequences(value: object) -> bool:
     """Return whether the model that a recipe names reads sequences (of tokens, numbers or steps)."""
-    return model_kind(value) in (Encoder, Decoder, DecisionTransformer)
+    return isinstance(value, dict) and value.get("name") in ("encoder", "decoder", "decision_transformer")
 
 
 def size_faults(model: OwnModel) -> Iterable[Fault]:
@@ -226,9 +234,10 @@ def size_faults(model: OwnModel) -> Iterable[Fault]:
         yield Fault(("model", "dim"), f"must be a multiple of {narrowest} {by}, and {model.dim} is not")
 
 
-def timm_faults(given: Mapping[str, Any]) -> Iterable[Fault]:
+def timm_faults(given: Mapping[str, Any], kinds: Kinds) -> Iterable[Fault]:
     """Yield a fault for sizes beside a name that is not ours: a mistyped one, or one of timm's, which has its own."""
-    sizes = {key for kind in KINDS.values() for key in kind.model_fields} - {*TimmModel.model_fields}
+    own = models_by_name(kinds)
+    sizes = {key for kind in own.values() for key in kind.model_fields} - {*TimmModel.model_fields}
     if given.keys() & sizes:
-        hint = did_you_mean(str(given.get("name")), [*KINDS, *PRESETS])
-        yield Fault(("model", "name"), f"only {', '.join(KINDS)} and their presets take sizes{hint}")
+        hint = did_you_mean(str(given.get("name")), [*own, *PRESETS])
+        yield Fault(("model", "name"), f"only {', '.join(own)} and their presets take sizes{hint}")

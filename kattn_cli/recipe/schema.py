@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SerializeAsAny
 
-from kattn_cli.recipe.data import ImageSection, SegmentationSection, SequenceSection, TrajectorySection
+from kattn_cli.recipe.data import DataSection, ImageSection
 from kattn_cli.recipe.model import STRICT, Model, Vit
 from kattn_cli.recipe.strict_yaml import Fault
 from kattn_cli.recipe.train import Train
@@ -74,8 +74,8 @@ class Recipe(BaseModel):
     seed: Seed = 0
     seeds: Annotated[list[Seed], Field(min_length=1)] | None = None
     init_from: str | None = None
-    data: ImageSection | SegmentationSection | SequenceSection | TrajectorySection = ImageSection()
-    model: Model = Vit()
+    data: SerializeAsAny[DataSection] = ImageSection()
+    model: SerializeAsAny[Model] = Vit()
     attention: Annotated[Attention, BeforeValidator(spelled_out)]
     train: Train = Train()
 

@@ -20,6 +20,7 @@ import yaml
 from kattn_cli.recipe.faults import RecipeFaults, show
 from kattn_cli.recipe.files import Source
 from kattn_cli.recipe.load import SWEEP, Check, Trial, apply_override, filled, key_path, read_recipe, set_key
+from kattn_cli.recipe.model import Kinds
 from kattn_cli.recipe.schema import Recipe, per_seed
 from kattn_cli.recipe.strict_yaml import COMMAND_LINE, Document, Fault, KeyPath, parse
 
@@ -162,6 +163,7 @@ def spelled(value: Any) -> str:
 
 def load_points(
     source: Path | Source,
+    kinds: Kinds,
     overrides: Sequence[str] = (),
     over: Sequence[str] = (),
     seeds: Sequence[int] = (),
@@ -176,7 +178,7 @@ def load_points(
         overrides: ``train.epochs=5``, for all points.
         over: ``attention.eta=[0.1,0.2]``: keys that the grid has besides the file's, or in place of the file's.
         seeds: those of each point, by default the recipe's; not together with a swept ``seed``.
-        check, trial: as :func:`~kattn_cli.recipe.load.load_recipe` takes them.
+        kinds, check, trial: as :func:`~kattn_cli.recipe.load.load_recipe` takes them.
         complete: writes the defaults out.
 
     Raises:
@@ -195,7 +197,7 @@ def load_points(
         if seeds and swept:
             twice = "is swept, and --seed gives seeds too: leave one of the two out"
             document.faults.append(Fault(swept.whole, twice, swept.place))
-        points = list(_points(document, chosen, seeds, check, trial, complete))
+        points = list(_points(document, chosen, seeds, kinds, check, trial, complete))
     if document.faults:
         raise RecipeFaults.of(str(source), document)
     return points
@@ -205,6 +207,7 @@ def _points(
     document: Document,
     chosen: Sequence[Combination],
     seeds: Sequence[int],
+    kinds: Kinds,
     check: Check | None,
     trial: Trial | None,
     complete: Callable[[Recipe], Recipe],
@@ -217,7 +220,7 @@ def _points(
         own = Document(deepcopy(document.data), dict(document.places), moved=dict(document.moved))
         for one in settings:
             set_key(own, key_path(one.key), deepcopy(one.value), one.place)
-        recipe = filled(own, check=check, trial=trial)
+        recipe = filled(own, kinds, check=check, trial=trial)
         found.append(own.faults)
         values = {one.key: one.value for one in settings if one.key != "seed"}
         for of_seed in _of_seeds(complete(recipe), settings, seeds) if recipe else ():

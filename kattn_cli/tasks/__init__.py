@@ -14,6 +14,7 @@ from kattn_cli.data.images import ImageData
 from kattn_cli.data.loaded import LoadedData
 from kattn_cli.errors import KattnError
 from kattn_cli.recipe.data import DataSection, ImageSection
+from kattn_cli.recipe.model import Kinds
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.runs.run import Run
 from kattn_cli.tasks.control.task import Control
@@ -43,6 +44,11 @@ def task_reading(reads: str) -> AnyTask:
         if task.reads == reads:
             return task
     raise KattnError(f"there is no task for {reads}; these are known: {', '.join(one.reads for one in TASKS.values())}")
+
+
+def kinds() -> Kinds:
+    """Return the data section that each model section of a recipe reads."""
+    return {model: task.section for task in TASKS.values() for model in task.models}
 
 
 def all_data_sets() -> dict[str, type[DataSet]]:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import torch
-from pydantic import BaseModel
 
 from kattn_cli.data.corruptions import ParameterSet
 from kattn_cli.data.dataset import DataSet
@@ -19,6 +18,7 @@ from kattn_cli.data.vocabulary import Vocabulary
 from kattn_cli.errors import DataError, KattnError
 from kattn_cli.models import AttentionModel, Layers
 from kattn_cli.recipe.data import DataSection
+from kattn_cli.recipe.model import Model
 from kattn_cli.recipe.schema import Attention, Recipe
 from kattn_cli.recipe.strict_yaml import Fault
 from kattn_cli.recipe.train import Train, augmentation_faults
@@ -125,7 +125,7 @@ class Task(ABC, Generic[Source, Section, Data]):
     section: ClassVar[type[DataSection]]
     """A recipe's data section."""
 
-    models: ClassVar[tuple[type[BaseModel], ...]]
+    models: ClassVar[tuple[type[Model], ...]]
     """The model sections of a recipe that read such data."""
 
     options: ClassVar[frozenset[str]] = frozenset()

@@ -16,9 +16,9 @@ from kattn_cli.attention.softmax import SoftmaxAttention
 from kattn_cli.models import Classifier, auxiliary_loss, build_language_model, build_model
 from kattn_cli.models.vit import build_timm, replace_attention
 from kattn_cli.recipe.data import ImageSection
-from kattn_cli.recipe.model import KINDS, PRESETS, ImageModel, TimmModel, Tost, Vit
+from kattn_cli.recipe.model import PRESETS, ImageModel, TimmModel, Tost, Vit, models_by_name
 from kattn_cli.recipe.schema import Attention, Mechanism
-from kattn_cli.tasks import load_data
+from kattn_cli.tasks import kinds, load_data
 
 DEIT_TINY = TimmModel(name="deit_tiny_patch16_224")
 DIGITS: dict[str, Any] = {"image_size": 8, "channels": 1, "classes": 10, "mean": [0.3], "std": [0.4]}
@@ -49,7 +49,7 @@ LANGUAGE = {
 
 
 def preset(name: str) -> Any:
-    return KINDS[PRESETS[name]["name"]].model_validate(PRESETS[name])
+    return models_by_name(kinds())[PRESETS[name]["name"]].model_validate(PRESETS[name])
 
 
 def parameters(attention: Attention, model: ImageModel = DEIT_TINY) -> int:

@@ -11,6 +11,7 @@ from kattn_cli.papers import PAPERS
 from kattn_cli.papers.claim import Claim
 from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.load import load_recipe
+from kattn_cli.tasks import kinds
 
 NAME = re.compile(r"(?!decoder/|test$|validation$|forward)[a-z][a-z0-9_]*(/[a-z0-9_]+)*")
 """Of a recipe or a folder of recipes, and no option's value."""
@@ -32,4 +33,4 @@ def test_a_claim_says_when_it_holds_and_its_command_names_recipes_that_there_are
         return
     recipes = [path for word in words if NAME.fullmatch(word) for path in find_recipes(word)]
     overrides = [word for word in words if "=" in word]
-    assert all(load_recipe(path, overrides).name for path in recipes)
+    assert all(load_recipe(path, kinds(), overrides).name for path in recipes)

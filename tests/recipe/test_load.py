@@ -15,6 +15,7 @@ from kattn_cli.recipe.files import find_recipes, recipes_folder, shipped_recipes
 from kattn_cli.recipe.load import load_recipe, read_notes
 from kattn_cli.recipe.model import PRESETS, TimmModel, Tost, Vit
 from kattn_cli.recipe.schema import Attention, Mechanism
+from kattn_cli.tasks import kinds
 
 SOUND = """\
 name: sound
@@ -460,7 +461,7 @@ def test_any_bytes_load_or_are_a_recipe_error(raw: bytes, tmp_path: Path) -> Non
     path = tmp_path / "any.yaml"
     path.write_bytes(raw)
     with contextlib.suppress(RecipeError):
-        load_recipe(path)
+        load_recipe(path, kinds())
 
 
 @pytest.mark.parametrize("text", ["[" * 3000, "{a: " * 3000, "a: " * 50, "name: " + "9" * 5000])

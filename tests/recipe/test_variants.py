@@ -11,6 +11,7 @@ from kattn_cli.errors import RecipeError
 from kattn_cli.experiment.recipes import load_each
 from kattn_cli.recipe.files import Source, find_recipes
 from kattn_cli.recipe.load import load_recipe, read_notes
+from kattn_cli.tasks import kinds
 
 FILE = """\
 name: mine
@@ -42,7 +43,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_variant_changes_keys_and_begins_named_sections_anew(mine: Path) -> None:
-    plain, hot, mixed, rpc = (load_recipe(source) for source in find_recipes("mine.yaml"))
+    plain, hot, mixed, rpc = (load_recipe(source, kinds()) for source in find_recipes("mine.yaml"))
     assert [one.name for one in (plain, hot, mixed, rpc)] == ["mine/plain", "mine/hot", "mine/mixed", "mine/rpc"]
     assert hot == plain.model_copy(update={"name": "mine/hot", "train": plain.train.model_copy(update={"lr": 1e-2})})
     assert (mixed.attention.name, mixed.attention.layers[0].name, mixed.seeds) == ("softmax", "symmetric", [0, 1])
@@ -54,7 +55,8 @@ def test_a_variant_changes_keys_and_begins_named_sections_anew(mine: Path) -> No
 def test_names_of_a_variant(mine: Path, reference: str) -> None:
     (source,) = find_recipes(reference)
     assert source == Source(mine, "hot")
-    assert load_recipe(source, ["name=second", "train.lr=0.5"]).model_dump(include={"name"}) == {"name": "second"}
+    second = load_recipe(source, kinds(), ["name=second", "train.lr=0.5"])
+    assert second.model_dump(include={"name"}) == {"name": "second"}
 
 
 def test_what_it_says_of_itself(mine: Path) -> None:
@@ -66,7 +68,7 @@ def test_what_it_says_of_itself(mine: Path) -> None:
 def test_a_single_recipe_may_say_it_too(tmp_path: Path) -> None:
     path = tmp_path / "one.yaml"
     path.write_text("# A first.\nname: one\nexpect: {top-1: 90}\nattention: softmax\n", encoding="utf-8")
-    assert load_recipe(path).name == "one"
+    assert load_recipe(path, kinds()).name == "one"
     assert read_notes(Source(path)).about == "A first."
     assert read_notes(Source(path)).expected == "top-1 90"
 
@@ -79,7 +81,7 @@ def test_a_variant_that_is_not_there(mine: Path, reference: str) -> None:
 
 def test_a_file_of_several_is_no_recipe(mine: Path) -> None:
     with pytest.raises(RecipeError, match=r"has several recipes; name one: mine.yaml/plain, mine.yaml/hot"):
-        load_recipe(mine)
+        load_recipe(mine, kinds())
 
 
 def test_all_faults_of_all_variants_with_their_lines(mine: Path) -> None:
@@ -128,6 +130,6 @@ def test_sweeps_and_overrides_work_on_variants(mine: Path, capfd: pytest.Capture
     assert "mine/hot: 2 points" in said.out
     mine.write_text(FILE + "sweep: {train.lr: [0.1, 0.2]}\n", encoding="utf-8")
     with pytest.raises(RecipeError, match=r"train them with: kattn sweep mine.yaml/hot"):
-        load_recipe(Source(mine, "hot"))
+        load_recipe(Source(mine, "hot"), kinds())
     said = kattn(capfd, "sweep", "mine.yaml", "--dry-run")
     assert (said.out.count(": 2 points"), said.out.count(": 4 points")) == (3, 1)  # mixed has two seeds

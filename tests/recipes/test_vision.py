@@ -13,7 +13,7 @@ from kattn_cli.attention.options import check_options
 from kattn_cli.models import build_model
 from kattn_cli.recipe.data import ImageSection
 from kattn_cli.recipe.files import shipped_recipes
-from kattn_cli.recipe.model import DecisionTransformer, Decoder, Encoder, Segmenter
+from kattn_cli.recipe.model import DecisionTransformer, Decoder, Encoder, OtherModel, Segmenter
 from kattn_cli.recipe.schema import Recipe
 
 FOLDERS = ("imagenet", "imagenet100", "finetune", "cifar10", "fashion_mnist")
@@ -66,7 +66,7 @@ def parameters(recipe: Recipe) -> int:
     assert isinstance(recipe.data, ImageSection)
     size = recipe.data.image_size or pixels
     model = recipe.model.model_copy(update={"drop_path": 0.0})
-    assert not isinstance(model, Encoder | Decoder | Segmenter | DecisionTransformer)
+    assert not isinstance(model, Encoder | Decoder | Segmenter | DecisionTransformer | OtherModel)
     key = f"{model!r} {recipe.attention!r} {size} {channels}"
     if key not in COUNTED:
         sizes = {"image_size": size, "channels": channels, "classes": 1000}

@@ -12,13 +12,11 @@ from kattn_cli.commands.eval.cli import evaluate
 from kattn_cli.commands.sweep.record import Record, State
 from kattn_cli.commands.sweep.view import ranking
 from kattn_cli.data import DATASETS
-from kattn_cli.recipe.data import ImageSection
-from kattn_cli.recipe.load import SECTIONS
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.recipe.sweep import Point
 from kattn_cli.runs.csv_rows import append_rows
 from kattn_cli.runs.run import create_run
-from kattn_cli.tasks import TASKS, all_data_sets, task_of, task_reading
+from kattn_cli.tasks import TASKS, all_data_sets, kinds, task_of, task_reading
 from kattn_cli.tasks.task import Asked
 
 DATA = {"images": "digits", "masks": "fashion_canvases", "sequences": "pixels", "text": "text", "control": "d4rl"}
@@ -34,7 +32,7 @@ CHOSEN = {
 
 def recipe_of(name: str) -> Recipe:
     task = TASKS[name]
-    section, model = task.section(name=DATA[name]), task.models[0]()
+    section, model = task.section(name=DATA[name]), task.models[0].model_validate({})
     return Recipe.model_validate({"name": name, "data": section, "model": model, "attention": {"name": "softmax"}})
 
 
@@ -48,7 +46,7 @@ def test_every_data_set_and_run_is_of_one_task() -> None:
 def test_a_recipe_leads_to_its_task(name: str) -> None:
     task = TASKS[name]
     assert task_of(recipe_of(name)) is task
-    assert {SECTIONS.get(model, ImageSection) for model in task.models} == {task.section}
+    assert {kinds()[model] for model in task.models} == {task.section}
 
 
 def test_every_option_of_a_task_is_one_of_kattn_eval() -> None:

@@ -1,4 +1,4 @@
-"""A sixth kind of data: one module and one line in ``TASKS``, and every command works on it."""
+"""A sixth kind of data with sections of its own: one module and one line in ``TASKS``; every command works on it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from kattn_cli.training.interrupt import Interruption
 
 RECIPE = """\
 name: tones
-data: {name: tones, count: 48}
-model: {name: encoder, dim: 8, depth: 1, heads: 2}
+data: {name: tones, count: 48, loudness: 0.5}
+model: {name: ear, hears: 1.5, dim: 8, depth: 1, heads: 2}
 attention: softmax
 train: {epochs: 2, batch_size: 16, lr: 1e-2, warmup_epochs: 0}
 """
@@ -69,6 +69,11 @@ def test_a_sixth_kind_is_trained_evaluated_listed_plotted_and_reported(
     assert "waves of 16 steps" in dry.out
     assert "3 an epoch × 2 epochs = 6, each of 16 tones" in dry.out
     trained = run(capfd, "train", recipe, *where)
+    resolved = (results / "tones" / "0" / "recipe.yaml").read_text(encoding="utf-8")
+    assert all(key in resolved for key in ("  name: ear\n", "  hears: 1.5\n", "  loudness: 0.5\n"))
+    mistyped = kattn(capfd, "train", recipe, "--dry-run", "model.heard=2", "data.loudness=loud", *where)
+    assert "model.heard    unknown key; did you mean" in mistyped.err
+    assert 'data.loudness  expected a number, not "loud"' in mistyped.err
     rows = read_rows(results / "tones" / "0" / "metrics.csv")
     assert list(rows[0])[:7] == ["epoch", "step", "split", "loss", "auxiliary_loss", "explained", "lr"]
     manifest = Run(results / "tones" / "0").manifest
@@ -93,6 +98,7 @@ def test_a_sixth_kind_is_trained_evaluated_listed_plotted_and_reported(
     page = next(tmp_path.rglob("report.md")).read_text(encoding="utf-8")
     assert "best explained" in page
     assert f"{best:.3f}" in page
+    assert "hears" in run(capfd, "list", "models").out
     assert "tones of a test" in run(capfd, "list", "data").out
     assert "train 64" in run(capfd, "data", "check", "tones").out
 

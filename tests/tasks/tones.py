@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -15,8 +15,8 @@ from kattn_cli.data.dataset import DataSet, FileCheck
 from kattn_cli.data.images import SplitName
 from kattn_cli.data.sequences import Padded
 from kattn_cli.models import AttentionModel, Layers, build_sequence_classifier, sequence_layers
-from kattn_cli.recipe.data import SequenceSection
-from kattn_cli.recipe.model import Encoder
+from kattn_cli.recipe.data import DataSection
+from kattn_cli.recipe.model import Encoder, OtherModel
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.recipe.strict_yaml import Fault
 from kattn_cli.runs.csv_rows import replace_rows
@@ -24,6 +24,20 @@ from kattn_cli.runs.run import Run
 from kattn_cli.tables.measures import Measure
 from kattn_cli.tasks.task import OF_SPLITS, Asked, Task
 from kattn_cli.training.objective import Objective
+
+
+class ToneSection(DataSection):
+    """Tones, and how loud they are."""
+
+    loudness: float = 1.0
+
+
+class Ear(OtherModel):
+    """An encoder that hears."""
+
+    name: Literal["ear"] = "ear"
+    hears: float = 2.0
+
 
 STEPS = 16
 EXPLAINED = Measure("explained", "explained", 3)
@@ -87,7 +101,7 @@ class ToneSet(DataSet):
     description = "tones of a test"
     how_to_get = "nothing is needed"
     reads = "tones"
-    section = SequenceSection
+    section = ToneSection
 
     def __init__(self, count: int = 64) -> None:
         self.count = count
@@ -103,10 +117,10 @@ class ToneSet(DataSet):
     def fetch(self) -> None:
         """Do nothing."""
 
-    def split(self, seed: int) -> ToneSplit:
+    def split(self, seed: int, loudness: float) -> ToneSplit:
         """Return ``count`` tones."""
         frequencies = torch.rand(self.count, generator=torch.Generator().manual_seed(seed))
-        return ToneSplit(torch.sin(torch.arange(STEPS) * frequencies[:, None]), frequencies)
+        return ToneSplit(loudness * torch.sin(torch.arange(STEPS) * frequencies[:, None]), frequencies)
 
 
 @dataclass(frozen=True)
@@ -155,24 +169,24 @@ class ToneError(Objective):
         return ToneChecked(sums[0] / len(split), self.measures(sums, len(split)))
 
 
-class Tones(Task[ToneSet, SequenceSection, ToneData]):
+class Tones(Task[ToneSet, ToneSection, ToneData]):
     """The frequency of each tone."""
 
     reads = "tones"
     holds = "tones"
     short = "tone"
     measure = EXPLAINED
-    section = SequenceSection
-    models = (Encoder,)
+    section = ToneSection
+    models = (Ear,)
     options = OF_SPLITS
     data_sets: ClassVar[dict[str, type[DataSet]]] = {"tones": ToneSet}
 
-    def load(self, source: ToneSet, section: SequenceSection) -> ToneData:
+    def load(self, source: ToneSet, section: ToneSection) -> ToneData:
         """See :class:`Task`."""
         names: tuple[SplitName, ...] = ("train", "validation", "test")
-        return ToneData(section.name, {name: source.split(seed) for seed, name in enumerate(names)})
+        return ToneData(section.name, {name: source.split(seed, section.loudness) for seed, name in enumerate(names)})
 
-    def outline(self, source: ToneSet, section: SequenceSection, folder: Path | None) -> ToneData:
+    def outline(self, source: ToneSet, section: ToneSection, folder: Path | None) -> ToneData:
         """See :class:`Task`."""
         return ToneData(section.name, {})
 
@@ -180,7 +194,7 @@ class Tones(Task[ToneSet, SequenceSection, ToneData]):
         """See :class:`Task`."""
         return f"waves of {STEPS} steps"
 
-    def length(self, source: ToneSet, section: SequenceSection) -> int:
+    def length(self, source: ToneSet, section: ToneSection) -> int:
         """See :class:`Task`."""
         return STEPS
 
@@ -194,9 +208,11 @@ class Tones(Task[ToneSet, SequenceSection, ToneData]):
 
     def build(self, recipe: Recipe, data: ToneData) -> AttentionModel:
         """See :class:`Task`."""
-        assert isinstance(recipe.model, Encoder)
+        assert isinstance(recipe.model, Ear)
+        ear = recipe.model
+        encoder = Encoder(dim=ear.dim, depth=ear.depth, heads=ear.heads, mlp_ratio=ear.hears)
         sizes: dict[str, Any] = {"seq_len": STEPS, "classes": 1, "channels": 1, "vocabulary": 0, "pairs": False}
-        return build_sequence_classifier(recipe.model, recipe.attention, **sizes, mean=(0.0,), std=(1.0,))
+        return build_sequence_classifier(encoder, recipe.attention, **sizes, mean=(0.0,), std=(1.0,))
 
     def objective(self, data: ToneData) -> ToneError:
         """See :class:`Task`."""
@@ -205,7 +221,7 @@ class Tones(Task[ToneSet, SequenceSection, ToneData]):
     def facts(self, source: ToneSet) -> None:
         """Return nothing."""
 
-    def data_faults(self, section: SequenceSection, source: ToneSet, facts: None) -> Iterator[Fault]:
+    def data_faults(self, section: ToneSection, source: ToneSet, facts: None) -> Iterator[Fault]:
         """See :class:`Task`."""
         if section.classes:
             yield Fault(("data", "classes"), "tones have none; leave this out")

@@ -40,13 +40,15 @@ def _data(results: Path) -> Rows:
 
 def _models(results: Path) -> Rows:
     from kattn_cli.models.vit import timm_names
-    from kattn_cli.recipe.model import KINDS, PRESETS
+    from kattn_cli.recipe.model import PRESETS, models_by_name
+    from kattn_cli.tasks import kinds
 
-    for model in dict.fromkeys(KINDS.values()):
-        names = ", ".join(name for name, kind in KINDS.items() if kind is model)
+    known = models_by_name(kinds())
+    for model in dict.fromkeys(known.values()):
+        names = ", ".join(name for name, kind in known.items() if kind is model)
         yield names, f"of one's own size: {_keys(model)}"
     for name, sizes in PRESETS.items():
-        if name in KINDS:
+        if name in known:
             continue
         kind, *rest = (f"{key}: {value}" for key, value in sizes.items())
         yield name, f"{kind.removeprefix('name: ')}, {', '.join(rest)}"

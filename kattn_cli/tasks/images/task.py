@@ -16,7 +16,7 @@ from kattn_cli.errors import DataError, did_you_mean, stoppable
 from kattn_cli.models import AttentionModel, Layers, attention_layers, build_model
 from kattn_cli.models.vit import build_timm, timm_names
 from kattn_cli.recipe.data import ImageSection
-from kattn_cli.recipe.model import KINDS, PRESETS, TimmModel, Tost, Vit
+from kattn_cli.recipe.model import PRESETS, TimmModel, Tost, Vit, models_by_name
 from kattn_cli.recipe.schema import Attention, Recipe, layer_faults
 from kattn_cli.recipe.strict_yaml import Fault
 from kattn_cli.recipe.train import Train
@@ -177,8 +177,11 @@ def _of_size(split: Any, size: int) -> Any:
 def _timm_faults(name: str, attention: Attention | None, size: int | None) -> Iterable[Fault]:
     path = ("model", "name")
     if not timm.is_model(name):
-        hint = did_you_mean(name, [*KINDS, *PRESETS, *timm_names()])
-        expected = f"{', '.join(KINDS)}, one of their presets or one of timm's vision transformers"
+        from kattn_cli.tasks import kinds
+
+        known = models_by_name(kinds())
+        hint = did_you_mean(name, [*known, *PRESETS, *timm_names()])
+        expected = f"{', '.join(known)}, one of their presets or one of timm's vision transformers"
         yield Fault(path, f'expected {expected}, not "{name}"{hint}')
         return
     try:
