@@ -376,15 +376,24 @@ def recipes(work: Work) -> None:
 
 
 def _print_recipes() -> None:
-    (source,) = (path for path in (TREE / "kattn_cli").rglob("*.py") if "\ndef load_sweep(" in path.read_text())
-    loading = importlib.import_module(".".join(source.relative_to(TREE).with_suffix("").parts))
-    for path in sorted((TREE / "recipes").rglob("*.yaml")):
-        print(f"== {path.relative_to(TREE / 'recipes').as_posix()}")
-        if re.search(r"^sweep:", path.read_text(encoding="utf-8"), re.MULTILINE):
-            for point in loading.load_sweep(path, data=False):
-                print(f"# {point}\n{point.recipe.to_yaml()}")
-        else:
-            print(loading.load(path, data=False, weights=False).to_yaml())
+    load, sweep = (_defined(name) for name in ("load", "load_sweep"))
+    shipped, find = (_defined(name) for name in ("shipped_recipes", "find_recipes"))
+    for name in shipped():
+        for found in find(name):
+            print(f"== {name}.yaml")
+            path = getattr(found, "path", found)
+            if re.search(r"^sweep:", path.read_text(encoding="utf-8"), re.MULTILINE):
+                for point in sweep(found, data=False):
+                    print(f"# {point}\n{point.recipe.to_yaml()}")
+            else:
+                print(load(found, data=False, weights=False).to_yaml())
+
+
+def _defined(name: str) -> Any:
+    """Return a function of the package by its name, wherever a checkout keeps it."""
+    beside = {"load": "load_sweep"}.get(name, name)
+    (source,) = (path for path in (TREE / "kattn_cli").rglob("*.py") if f"\ndef {beside}(" in path.read_text())
+    return getattr(importlib.import_module(".".join(source.relative_to(TREE).with_suffix("").parts)), name)
 
 
 TIMM = """\
