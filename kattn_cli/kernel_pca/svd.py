@@ -9,6 +9,7 @@ symmetric. Stationary points of the primal obey ``K H_r = H_e Σ`` and ``Kᵀ H_
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -61,20 +62,24 @@ def nystrom(rows: Tensor, columns: Tensor, chosen: Tensor, components: int) -> K
         rows: the kernel of the n row landmarks with all columns, K_nM ``(…, n, M)``.
         columns: the kernel of all rows with the m column landmarks, K_Nm ``(…, N, m)``.
         chosen: the row landmarks' indices ``(n,)``.
-        components: how many to keep; fewer come back where the block has a lower numerical rank.
+        components: how many to keep; fewer come back where the block has a lower numerical rank. Of several blocks the
+            highest rank decides: those of a lower one have values and columns of 0 beyond their own.
     """
     landmark = kernel_svd(columns[..., chosen, :], components)
-    rank = _rank(landmark.values, max(len(chosen), columns.shape[-1]))
+    matter = _matter(landmark.values, max(len(chosen), columns.shape[-1]))
+    rank = int(matter.sum(-1).max())
     left, values, right = (one[..., :rank] for one in landmark)
+    # As in a pseudo-inverse, for each block by itself: what is 0 but for rounding is 0, and so is its inverse.
+    divisors = values.where(matter[..., :rank], math.inf)[..., None, :]
+    values = values.where(matter[..., :rank], 0)
     share_rows, share_columns = len(chosen) / columns.shape[-2], columns.shape[-1] / rows.shape[-1]
     return KernelSvd(
-        share_rows**0.5 * (columns @ right) / values[..., None, :],
+        share_rows**0.5 * (columns @ right) / divisors,
         values / (share_rows * share_columns) ** 0.5,
-        share_columns**0.5 * (rows.mT @ left) / values[..., None, :],
+        share_columns**0.5 * (rows.mT @ left) / divisors,
     )
 
 
-def _rank(values: Tensor, size: int) -> int:
-    """The numerical rank of the block that has the highest."""
-    threshold = values[..., :1] * size * torch.finfo(values.dtype).eps
-    return int((values > threshold).sum(-1).max())
+def _matter(values: Tensor, size: int) -> Tensor:
+    """Return which singular values of each block, ``(…, s)`` and largest first, are more than rounding."""
+    return values > values[..., :1] * size * torch.finfo(values.dtype).eps

@@ -9,7 +9,15 @@ import pytest
 import torch
 from torch import Tensor
 
-from kattn_cli.audit.spectrum import explained_variance, joined, ranks, spectra_of, spectra_of_values
+from kattn_cli.audit.spectrum import (
+    OVERSAMPLING,
+    RANK,
+    explained_variance,
+    joined,
+    ranks,
+    spectra_of,
+    spectra_of_values,
+)
 
 
 @pytest.fixture
@@ -76,8 +84,21 @@ def test_randomised_values_of_a_low_rank_matrix_are_exact(generator: torch.Gener
     matrix = of_rank(30, 400, generator)
     found = spectra_of(matrix, generator, exact_up_to=100)
     np.testing.assert_allclose(found.values[0, 0, :30], np.linalg.svd(matrix[0, 0])[1][:30], rtol=1e-9)
-    assert found.error.item() < 1e-5 * found.values.max()
+    assert found.error.item() < 1e-13 * found.values.max()
     assert ranks(found).numerical.item() == 30
+
+
+def test_the_stated_error_of_a_nearly_low_rank_matrix_is_that_of_what_is_left_out(generator: torch.Generator) -> None:
+    """At 1e-10 of the norm: at least what any basis of as many columns leaves out, by numpy, and little more."""
+    matrix = of_rank(30, 400, generator)
+    noise = torch.randn(1, 1, 400, 400, generator=generator, dtype=torch.float64)
+    matrix = torch.cat([matrix + 1e-10 * matrix.norm() * noise / noise.norm(), 3 * matrix], dim=1)
+    error = spectra_of(matrix, generator, exact_up_to=100).error[0].tolist()
+    values = np.linalg.svd(matrix[0, 0])[1]
+    least = float(np.linalg.norm(values[RANK + OVERSAMPLING :]))
+    assert 1e-11 < least / values[0] < 1e-9
+    assert least < error[0] < 2 * least
+    assert error[1] < 1e-13 * values[0]
 
 
 def test_several_batches_are_joined_and_an_operator_tells_its_own_values(generator: torch.Generator) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -80,6 +81,21 @@ def test_nystrom_with_too_few_landmarks_is_not() -> None:
     found = nystrom(*sampled(kernel, P - 1, P - 1), P)
     assert found.values.shape == (P - 1,)
     assert (found.product - kernel).norm() > 0.01 * kernel.norm()
+
+
+def test_nystrom_of_blocks_of_different_rank_is_each_blocks_own() -> None:
+    """Ranks 6, 2 and 0 in one batch: ``K_Nm K_nm⁺ K_nM`` with numpy's pseudo-inverse of each, and nothing beyond."""
+    kernel = torch.stack([random(N, r, seed=r) @ random(r, M, seed=r + 1) for r in (6, 2, 0)])
+    rows, columns, chosen = sampled(kernel, 9, 8)
+    found = nystrom(rows, columns, chosen, 8)
+    for number, r in enumerate((6, 2, 0)):
+        block = columns[number][chosen].numpy()
+        expected = columns[number].numpy() @ np.linalg.pinv(block, rcond=1e-12) @ rows[number].numpy()
+        np.testing.assert_allclose(found.product[number], expected, atol=1e-10)
+        assert (found.values[number] > 0).sum() == r
+        for columns_of in (found.left[number], found.right[number]):
+            assert columns_of.norm(dim=0).max() < 10
+            assert (columns_of[:, r:] == 0).all()
 
 
 def test_nystrom_with_every_point_a_landmark_is_the_svd() -> None:
