@@ -8,7 +8,9 @@ squared, means instead of sums over tokens (padding included), terms averaged ov
 and an initialisation that makes flattened heads orthonormal, not columns. Its programs differ among themselves:
 images and Long-Range Arena square J after averaging over the batch (``square: batch``), series, reinforcement
 learning and text sample by sample (``square: sample``, as the paper means); Long-Range Arena can take the trace
-of W_{e|X} and W_{r|X} (``trace: projected``).
+of W_{e|X} and W_{r|X} (``trace: projected``). The batch of ``square: batch`` is what a process sees at once: with
+``train.accumulate`` or several processes a part of the step's batch, so the term depends on them; that of
+``square: sample`` does not.
 """
 
 from __future__ import annotations

@@ -279,6 +279,32 @@ def test_auxiliary_loss_is_in_the_loss_and_in_the_table(tiny_recipe: Path, tmp_p
     assert tables[1][2]["auxiliary_loss"] < tables[1][0]["auxiliary_loss"]
 
 
+@pytest.mark.parametrize("square", ["batch", "sample"])
+def test_what_is_squared_after_averaging_depends_on_the_parts_of_a_batch(
+    square: str, tiny_recipe: Path, tmp_path: Path
+) -> None:
+    """Primal's ``square: batch`` averages over the part that is seen at once, by hand; ``sample`` over nothing."""
+    found = []
+    for accumulate in (1, 4):
+        attention = f"attention={{name: primal, s: 3, eta: 1.0, convention: reference, square: {square}}}"
+        still = ["train.epochs=1", "train.lr=1e-12", f"train.accumulate={accumulate}"]
+        recorder = Recorder()
+        training = trainer(load(tiny_recipe, [attention, *still]), recorder, tmp_path)
+        expected = 0.0
+        with torch.no_grad():
+            for shards in training.feed.shards(training.plan.batches(0)):
+                for shard, images, _ in shards:
+                    training.model(images)
+                    for layer in training.model.mechanisms():
+                        each = layer.objective().double()  # type: ignore[operator]
+                        term = each.mean().square() if square == "batch" else each.square().mean()
+                        expected += term.item() / 2 * len(shard.indices) / training.plan.images
+        training.run()
+        assert recorder.rows[0]["auxiliary_loss"] == pytest.approx(expected, rel=1e-5)
+        found.append(recorder.rows[0]["auxiliary_loss"])
+    assert (found[0] == pytest.approx(found[1], rel=1e-5)) is (square == "sample")
+
+
 def test_learning_rate_by_hand() -> None:
     """Ten steps an epoch, one epoch of warm-up to 1, then half a cosine over twenty steps."""
     settings = Train(lr=1.0, epochs=3, warmup_epochs=1)
