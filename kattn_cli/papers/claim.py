@@ -64,20 +64,23 @@ def judged(
     """Return the finding on a number that the claim says is ``above`` a bound, or ``below`` one.
 
     It holds, or does not hold, where the whole interval is on one side; else it cannot be told, as with fewer than
-    three seeds, which have no interval worth the name. Seeds whose number is not one are left out.
+    three seeds, which have no interval worth the name, or where all seeds have one number, which has none (see
+    :attr:`~kattn_cli.tables.comparison.Paired.t`). Seeds whose number is not one are left out.
     """
     values = [value for value in by_seed.values() if math.isfinite(value)]
     if not values:
         nothing = Verdict.cannot_be_told
         return Finding(label, math.nan, math.nan, math.nan, 0, nothing, beside, math.nan, paper_number)
-    mean, half = mean_interval(values)
-    low, high = mean - half, mean + half
     bound = above if above is not None else below
     assert bound is not None
+    from_bound = Paired(tuple(value - bound for value in values))
+    mean, half = mean_interval(values)
+    half = half if from_bound.vary else math.nan
+    low, high = mean - half, mean + half
     over, under = low > bound, high < bound
     verdict, p_value = Verdict.cannot_be_told, math.nan
     if len(values) >= FEW_SEEDS:
-        p_value = Paired(tuple(value - bound for value in values)).t
+        p_value = from_bound.t
         if over or under:
             verdict = Verdict.holds if over == (above is not None) else Verdict.does_not_hold
     return Finding(label, mean, low, high, len(values), verdict, beside, p_value, paper_number)

@@ -20,8 +20,9 @@ COUNTED = {"holds": Verdict.holds, "does_not_hold": Verdict.does_not_hold, "cann
 RULE = (
     "A label of a claim holds, or does not, where its 95 % interval (Student-t over seeds) is on one side of the bound "
     "that the criterion names and the p-value of the same t test, after Holm's correction for the labels of the claim, "
-    "is below 0.05; else, and with fewer than three seeds, it cannot be told at this size. Nothing is corrected for "
-    "the number of claims. Costs are single measurements on one machine and have no p-value. A claim holds, or does "
+    "is below 0.05; else, and with fewer than three seeds or one number for all of them, it cannot be told at this "
+    "size. Nothing is corrected for the number of claims. Costs are single measurements on one machine and have no "
+    "p-value. A claim holds, or does "
     "not, where at least one of its labels is told and all that are agree; it is mixed where they disagree, and cannot "
     "be told where none is."
 )
@@ -110,7 +111,8 @@ def measured_in_words(row: pd.Series) -> str:
     if math.isnan(row["mean"]):
         return ""
     if math.isnan(row["low"]):
-        return f"{_short(row['mean'])} (1 seed)"
+        seeds = "1 seed" if row["seeds"] == 1 else f"the same for {int(row['seeds'])} seeds"
+        return f"{_short(row['mean'])} ({seeds})"
     if row["low"] == row["high"]:
         return _short(row["mean"])
     return f"{_short(row['mean'])} [{_short(row['low'])}, {_short(row['high'])}]"

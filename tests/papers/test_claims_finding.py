@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+import pandas as pd
 import pytest
 from scipy import stats
 
 from kattn_cli.papers.claim import Verdict, judged
+from kattn_cli.papers.verdict import measured_in_words
 
 
 def test_the_interval_decides() -> None:
@@ -43,14 +45,18 @@ def test_the_p_value_is_below_a_twentieth_where_the_interval_leaves_the_bound_ou
     )
 
 
-def test_seeds_that_agree_are_told_and_few_seeds_have_no_p_value() -> None:
-    assert (
-        judged("x", dict.fromkeys(range(3), 1.0), above=0).p_value,
-        judged("x", {0: 9.0, 1: 9.1}, above=0).seeds,
-    ) == (
-        0.0,
-        2,
-    )
-    assert judged("x", dict.fromkeys(range(3), 0.0), above=0).p_value == 1
+def test_one_number_for_all_seeds_tells_nothing() -> None:
+    """Three seeds that gain one image of 24 each: a spread of 0 among multiples of one image is not certainty."""
+    for gain, bound in ((100 / 24, 0.0), (0.0, 0.0), (1.0, 3.0)):
+        found = judged("x", dict.fromkeys(range(3), gain), above=bound)
+        assert (found.mean, found.p_value, found.verdict) == (gain, 1, Verdict.cannot_be_told)
+        assert math.isnan(found.low)
+        assert math.isnan(found.high)
+    shown = pd.Series({"mean": 100 / 24, "low": math.nan, "high": math.nan, "seeds": 3})
+    assert measured_in_words(shown) == "4.17 (the same for 3 seeds)"
+    assert measured_in_words(pd.Series({**shown, "seeds": 1})) == "4.17 (1 seed)"
+
+
+def test_few_seeds_have_no_p_value() -> None:
     assert math.isnan(judged("x", {0: 9.0, 1: 9.1}, above=0).p_value)
     assert judged("x", {0: 1.0}, above=0, paper_number=0.5).paper_number == 0.5

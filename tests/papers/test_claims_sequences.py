@@ -79,7 +79,7 @@ def test_the_average_is_over_tasks_that_both_have(tmp_path: Path) -> None:
 
 
 def test_each_of_several_bases_is_a_label(tmp_path: Path) -> None:
-    levels = {"listops/primal": 1, "listops/reformer": 0, "listops/performer": 2, "listops/linformer": -3}
+    levels = {"listops/primal": 0, "listops/reformer": -1, "listops/performer": 1, "listops/linformer": -4}
     found = judge(classified(tmp_path, **levels), "Primal. is more accurate than Reformer")
     assert found["label"].tolist() == [f"primal against {base}" for base in ("reformer", "performer", "linformer")]
     assert found["verdict"].tolist() == ["holds", "does not hold", "holds"]
@@ -144,8 +144,8 @@ def test_a_cost_on_shorter_sequences_can_confirm_and_not_deny(
     """Half of softmax's time and memory, then 1.5 times."""
     for factor, verdict in ((0.5, "holds"), (1.5, dear)):
         runs = [
-            write(tmp_path / str(factor), f"x/{name}", seed, data, 2 * share, 500 * share)
-            for name, share in (("softmax", 1.0), ("primal", factor))
+            write(tmp_path / str(factor), f"x/{name}", seed, data, 2 * share, 500 * share * (1 + wobble * (seed - 1)))
+            for name, share, wobble in (("softmax", 1.0, 0), ("primal", factor, 0.001))
             for seed in SEEDS
         ]
         time = judge(runs, f"take less time than the Transformer on {on}")

@@ -58,13 +58,31 @@ def test_ties_and_zeros_are_counted_exactly() -> None:
     assert Paired((0.0, 0.0, 0.0)).wilcoxon == 1.0
 
 
-def test_without_variance() -> None:
-    assert Paired((0.0, 0.0, 0.0)).t == 1.0
-    assert Paired((0.5, 0.5, 0.5)).t == 0.0
-    tenths = paired({0: 0.3, 1: 0.7, 2: 0.4}, {0: 0.2, 1: 0.6, 2: 0.3})
-    assert len(set(tenths.differences)) > 1
-    assert tenths.t == 0.0
-    assert [one.verdict for one in judge([tenths, Paired((0.0, 0.0, 0.0))])] == ["better", "not told apart"]
+@pytest.mark.parametrize("images", [24, 200, 10_000])
+def test_one_gain_for_all_seeds_is_not_certainty(images: int) -> None:
+    """Each of three seeds gains one image: accuracies are quantised, so a spread of 0 is not a variance of 0."""
+    right = {seed: round(0.7 * images) + seed for seed in range(3)}
+    second = {seed: 100 * count / images for seed, count in right.items()}
+    first = {seed: 100 * (count + 1) / images for seed, count in right.items()}
+    gain, nothing, clear = paired(first, second), Paired((0.0, 0.0, 0.0)), Paired((1.0, 1.01, 1.02))
+    assert gain.interval[0] == pytest.approx(100 / images)
+    for one in (gain, nothing, Paired((0.5, 0.5))):
+        assert one.t == 1
+        assert math.isnan(one.interval[1])
+    assert gain.verdict() == "not told apart"
+    judged = judge([gain, nothing, clear])
+    assert [one.verdict for one in judged] == ["not told apart", "not told apart", "better"]
+    assert judged[2].t == pytest.approx(3 * clear.t), "Holm counts all three"
+
+
+def test_one_gain_of_images_for_all_seeds_has_no_interval() -> None:
+    found = paired_images(
+        {s: answers(100 + s, 100 - s) for s in range(3)}, {s: answers(101 + s, 99 - s) for s in range(3)}
+    )
+    assert found is not None
+    assert (found.points, found.p_value, found.verdict) == (pytest.approx(0.5), 1, "not told apart")
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
 
 
 def test_words() -> None:

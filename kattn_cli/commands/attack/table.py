@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -112,5 +113,6 @@ def _row(name: str, label: str, against: str, found: PairedImages) -> dict[str, 
 
 
 def _formatted(row: pd.Series) -> str:
-    interval = f"{row['difference']:+.1f} [{row['low']:+.1f}, {row['high']:+.1f}]"
+    ends = "no interval" if math.isnan(row["low"]) else f"{row['low']:+.1f}, {row['high']:+.1f}"
+    interval = f"{row['difference']:+.1f} [{ends}]"
     return interval if row["verdict"] == UNDECIDED else f"{interval} {row['verdict']}"
