@@ -99,3 +99,13 @@ def test_restarts() -> None:
     assert found.holds
     assert found.evidence == "pgd 4/255: 80.0 → 78.0 → 77.0 → 76.0 → 75.0 after 1 to 5 starts, 100 images"
     assert not checks.restarts_converge([80.0, 78.0, 74.0], 100, 4 / 255).holds
+
+
+def test_epsilon_is_the_median_of_those_in_pixels() -> None:
+    """Normalised units are about four times as large; of 1, 4 and 6/255 in pixels the median is 4/255."""
+    in_pixels = rows(("pgd", 6, 1), ("pgd", 1, 1), ("pgd", 4, 1), ("fgsm", 16, 1))
+    normalised = rows(*(("pgd", epsilon, 1.0) for epsilon in (20, 24, 28)), epsilon_units="normalised")
+    assert checks._epsilon(pd.concat([in_pixels, normalised])) == pytest.approx(4 / 255)
+    assert checks._epsilon(normalised) == checks.EPSILON
+    in_l2 = rows(("pgd", 100, 1), norm="l2")
+    assert checks._epsilon(pd.concat([in_pixels, in_l2])) == pytest.approx(4 / 255)

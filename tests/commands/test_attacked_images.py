@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 import torch
+from torch import Tensor
 
-from kattn_cli.commands.attack.measure import AttackedImages
+from kattn_cli.attacks import AttackSettings
+from kattn_cli.commands.attack.measure import AttackedImages, Protocol, _measure, _row
+from kattn_cli.commands.attack.plan import Planned
+from kattn_cli.data.images import MemorySplit
 
 
 def add(record: AttackedImages, batch: int, first: int, right: list[int]) -> None:
@@ -55,3 +62,41 @@ def test_clear(tmp_path: Path) -> None:
     add(record, 0, 0, [1, 0])
     record.clear()
     assert (record.images, record.done, record.path.exists()) == (0, set(), False)
+
+
+def test_top5_under_attack_is_not_top1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven classes, by hand: under attack the label is 1st, 4th, 5th and 6th among the logits of four images."""
+    places = torch.tensor([0, 3, 4, 5])
+    labels = torch.full((4,), 6)
+
+    class Ranked(torch.nn.Module):
+        mean = std = torch.ones(1)
+
+        def forward(self, images: Tensor) -> Tensor:
+            """Images of 0.1, 0.2, … are clean: the label is first; the attack adds 0.4."""
+            number = (10 * images.flatten(1)[:, 0]).round().long() - 1
+            which, attacked = number % 4, number >= 4
+            logits = torch.arange(7.0, 0, -1).repeat(len(images), 1)
+            logits[torch.arange(len(images)), labels[which]] = torch.where(attacked, 7.5 - places[which], 9.0)
+            ordered = logits.argsort(-1, descending=True)
+            assert torch.equal(ordered[:, 0] == labels[which], ~attacked | (places[which] == 0))
+            return logits
+
+    monkeypatch.setattr("kattn_cli.attacks.noise.perturb", lambda model, images, *_: images + 0.4)
+    images = torch.tensor([0.1, 0.2, 0.3, 0.4])[:, None, None, None]
+    target: Any = SimpleNamespace(
+        protocol=Protocol(torch.device("cpu"), batch_size=4),
+        model=Ranked(),
+        split=MemorySplit(images, labels),
+        clean=torch.ones(4, dtype=torch.bool),
+        opened=SimpleNamespace(checkpoint="best", step=7),
+        weights="abc",
+    )
+    planned = Planned("noise", AttackSettings("linf", 0.4 + 1e-6, 0, 0.0))
+    record = AttackedImages(tmp_path / "noise.csv")
+    _measure(target, planned, record, lambda done: None)
+    table = record.table()
+    assert table["top1"].tolist() == [1, 0, 0, 0]
+    assert table["top5"].tolist() == [1, 1, 1, 0]
+    row = _row(target, planned, record)
+    assert (row["clean_top1"], row["top1"], row["top5"]) == (100, 25, 75)

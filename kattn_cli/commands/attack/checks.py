@@ -15,6 +15,7 @@ import pandas as pd
 import torch
 
 from kattn_cli.attacks import ATTACKS, AttackSettings
+from kattn_cli.attacks.threat_model import UNITS
 from kattn_cli.commands.attack.measure import Target
 from kattn_cli.console import console
 from kattn_cli.runs.csv_rows import read_rows, replace_rows
@@ -29,7 +30,7 @@ IMAGES = 64
 STARTS = 5
 UNBOUNDED = AttackSettings("linf", epsilon=1.0, steps=50, relative_step=0.1)
 EPSILON = 4 / 255
-"""Where PGD's random starts are compared, unless PGD was measured at other budgets: then at their median."""
+"""Where PGD's random starts are compared, in pixels, unless PGD was measured at other budgets: then at their median."""
 TOLERANCE = 1.0
 """Points of accuracy by which an order may be missed, on the images of one run."""
 SAME = [column for column in IDENTITY if column != "epsilon"]
@@ -163,8 +164,10 @@ def print_checks(runs: Sequence[Run], found: Sequence[Sequence[Check]]) -> None:
             console.print(f"  {mark} {one.name:26} {count}{where}{one.evidence}", markup=False)
 
 
-def _epsilon(rows: Any) -> float:
-    pgd = rows[(rows["attack"] == "pgd") & (rows["norm"] == "linf")]["epsilon"]
+def _epsilon(rows: pd.DataFrame) -> float:
+    """Return the median ε of PGD's rows in pixels; those in normalised units are another scale."""
+    in_pixels = rows["epsilon_units"] == UNITS["paper"]
+    pgd = rows[(rows["attack"] == "pgd") & (rows["norm"] == "linf") & in_pixels]["epsilon"].drop_duplicates()
     return float(pgd.sort_values().iloc[len(pgd) // 2]) if len(pgd) else EPSILON
 
 
