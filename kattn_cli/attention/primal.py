@@ -139,7 +139,7 @@ class PrimalAttention(AttentionMechanism):
         else:
             scores = joint_scores(*self._map(q, k, mask)[:2], rows, self.w_e, self.w_r)
         self._remember(scores, rows, mask, energy)
-        return self._project(scores, mask)
+        return self._project(scores.to(q.dtype), mask)
 
     def decode(self, x: Tensor, state: RunningSums | None = None) -> tuple[Tensor, RunningSums]:
         """Return the outputs for the next tokens ``(B, n, C)``, and the state, of constant size, for those that follow.
@@ -159,7 +159,8 @@ class PrimalAttention(AttentionMechanism):
         phi_q, phi_k, sums = self._map(mean_q, mean_k, before=None if state is None else state.log_phi_k)
         # Clones: a view would keep the sums of all tokens alive in the state.
         following = RunningSums(before + x.shape[1], sum_q[..., -1:, :].clone(), sum_k[..., -1:, :].clone(), sums)
-        return self._project(joint_scores(phi_q, phi_k, None, self.w_e, self.w_r), None), following
+        scores = joint_scores(phi_q, phi_k, None, self.w_e, self.w_r)
+        return self._project(scores.to(q.dtype), None), following
 
     def _inputs(self, x: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return queries and keys, ``(B, H, N, d)``; causal: running means, or multiples with the same features."""
@@ -240,6 +241,7 @@ class PrimalAttention(AttentionMechanism):
         """Return the induced kernel ``⟨f(X) φ_q(xᵢ), f(X) φ_k(xⱼ)⟩``, ``(B, H, N, N)``; never formed in training."""
         phi_q, phi_k = self._features(x, mask)
         rows = self._sampled(x, mask)
+        rows = None if rows is None else rows.to(phi_q.dtype)
         phi_q, phi_k = without_padding(phi_q, mask), without_padding(phi_k, mask)
         if rows is None:
             return phi_q @ phi_k.mT

@@ -23,6 +23,7 @@ from kattn_cli.attention import flops
 from kattn_cli.attention.heads import join_heads, split_projections
 from kattn_cli.attention.mechanism import AttentionMechanism
 from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.precision import exact
 from kattn_cli.kernels.pursuit.equations import NORM_EPSILON, Convention, Pursuit, pap, pap_steps
 from kattn_cli.kernels.softmax import softmax_matrix
 
@@ -83,9 +84,10 @@ class RPCAttention(AttentionMechanism):
         """Return ``‖k − L − S‖ / ‖k‖`` after each iteration, ``(iterations, B, H)``: does the pursuit converge?"""
         q, k, v = self.pursued(x)
         steps = pap_steps(k, v, self.pursuit, q=q, mask=mask)
+        keys = exact(k)
         # Norms are over a head's tokens and features; the clamp is for a sample of padding alone.
-        norms = [without_padding(k - low - sparse, mask).norm(dim=(-2, -1)) for _, sparse, low in steps]
-        return torch.stack(norms) / without_padding(k, mask).norm(dim=(-2, -1)).clamp(min=NORM_EPSILON)
+        norms = [without_padding(keys - low - sparse, mask).norm(dim=(-2, -1)) for _, sparse, low in steps]
+        return torch.stack(norms) / without_padding(keys, mask).norm(dim=(-2, -1)).clamp(min=NORM_EPSILON)
 
     def flops(self, n: int) -> int:
         """Return the operations for a sample of ``n`` tokens: an iteration is an attention and 11 an entry."""

@@ -81,7 +81,7 @@ class ScaledAttention(QKVAttention):
         else:
             scaling = symmetric_scaling(k, self.alpha, causal=self.causal, mask=mask)
         attention = softmax_matrix(q, k, self.causal, mask)
-        return attention - attention @ scaling
+        return attention - attention @ scaling.to(attention.dtype)
 
     def operator_flops(self, n: int) -> int:
         """Count softmax attention, ``S v`` and a subtraction; S is a matrix, or α times another softmax attention."""

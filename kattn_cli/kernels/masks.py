@@ -9,6 +9,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from kattn_cli.kernels.precision import exact, exact_dtype
+
 
 def without_padding(z: Tensor, mask: Tensor | None) -> Tensor:
     """Return ``z``, ``(B, H, N, d)``, with zeros at the padding, whatever stood there."""
@@ -18,16 +20,19 @@ def without_padding(z: Tensor, mask: Tensor | None) -> Tensor:
 def token_counts(z: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor:
     """Return the tokens of each sample, ``(B or 1, 1, 1, 1)``; ``causal``: up to each token, ``(B or 1, 1, N, 1)``.
 
-    At least one everywhere, so that it can be divided by.
+    At least one everywhere, so that it can be divided by. In float32 or better: bfloat16 cannot count beyond 256.
     """
-    there = z.new_ones(1, z.shape[-2]) if mask is None else mask.to(z.dtype)
+    there = z.new_ones(1, z.shape[-2], dtype=exact_dtype(z)) if mask is None else mask.to(exact_dtype(z))
     counts = there.cumsum(-1)[:, None, :, None] if causal else there.sum(-1)[:, None, None, None]
     return counts.clamp(min=1)
 
 
 def total(z: Tensor, causal: bool = False) -> Tensor:
-    """Return the sum over tokens, ``(B, H, 1, d)``; with ``causal`` up to each token, ``(B, H, N, d)``."""
-    return z.cumsum(-2) if causal else z.sum(-2, keepdim=True)
+    """Return the sum over tokens, ``(B, H, 1, d)``; with ``causal`` up to each token, ``(B, H, N, d)``.
+
+    In float32 or better: a sum over many tokens leaves the range of float16, and stops growing in bfloat16.
+    """
+    return exact(z).cumsum(-2) if causal else exact(z).sum(-2, keepdim=True)
 
 
 def visible(mask: Tensor | None, causal: bool, queries: int, keys: int, device: torch.device) -> Tensor | None:

@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -44,3 +45,22 @@ def full_precision(function: Callable[Concatenate[Tensor, P], R]) -> Callable[Co
             return function(z, *args, **kwargs)
 
     return wrapped
+
+
+def exactly(function: Callable[Concatenate[Tensor, P], Tensor]) -> Callable[Concatenate[Tensor, P], Tensor]:
+    """Run equations in float32 or better, whatever their tensors' types; the result has the first tensor's type.
+
+    For slow versions: a truth in half precision would round, and overflow, after every operation.
+    """
+
+    @wraps(function)
+    def wrapped(z: Tensor, /, *args: P.args, **kwargs: P.kwargs) -> Tensor:
+        others, options = tree_map_only(Tensor, _exact_numbers, (args, kwargs))
+        with without_autocast(z.device):
+            return function(exact(z), *others, **options).to(z.dtype)
+
+    return wrapped
+
+
+def _exact_numbers(z: Tensor) -> Tensor:
+    return exact(z) if z.is_floating_point() else z

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.masks import visible
-from kattn_cli.kernels.precision import exact, exact_dtype
+from kattn_cli.kernels.precision import exact, exact_dtype, full_precision
 
 HASHED_AT_ONCE = 1024
 """Tokens whose rotations are kept at a time: all of them would be N² / m numbers."""
@@ -23,15 +23,18 @@ ITSELF = -1e5
 """The score of a token with itself (Appendix A): it counts only where there is no other."""
 
 
+@full_precision
 def lsh_buckets(q: Tensor, rotations: Tensor, mask: Tensor | None = None) -> Tensor:
     """Return ``argmax([q R; −q R])`` (§2, "Locality sensitive hashing"); padding gets a last bucket of its own.
 
-    ``rotations``: ``(H, R, d, buckets / 2)``. Returns ``(B, H, R, N)``.
+    ``rotations``: ``(H, R, d, buckets / 2)``. Returns ``(B, H, R, N)``. In float32 or better: what half precision
+    rounds would put a token into another bucket.
     """
     parts = []
+    rotations = exact(rotations)
     # Detached: argmax has no gradient.
     for some in q.detach().split(HASHED_AT_ONCE, -2):
-        rotated = some[:, :, None] @ rotations
+        rotated = exact(some)[:, :, None] @ rotations
         parts.append(torch.cat((rotated, -rotated), -1).argmax(-1))
     buckets = torch.cat(parts, -1)
     return buckets if mask is None else buckets.masked_fill(~mask[:, None, None, :], 2 * rotations.shape[-1])

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.precision import exactly
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
 
 
@@ -28,6 +29,7 @@ def symmetric_scaling(k: Tensor, alpha: Tensor, *, causal: bool = False, mask: T
     return alpha * softmax_matrix(k, k, causal, mask)
 
 
+@exactly
 def scaled_attention_naive(
     q: Tensor, k: Tensor, v: Tensor, s: Tensor, causal: bool = False, mask: Tensor | None = None
 ) -> Tensor:
@@ -60,6 +62,7 @@ def symmetric_scaled_values(
     return v[..., first:, :] - alpha.to(mean.dtype) * mean
 
 
+@exactly
 def _scaled_values(v: Tensor, scaling: Tensor, first: int) -> Tensor:
     """Return the rows of ``(I − S) v`` from ``first`` on, with S in full."""
-    return v[..., first:, :] - (scaling.to(v.dtype) @ v)[..., first:, :]
+    return v[..., first:, :] - (scaling @ v)[..., first:, :]

@@ -12,17 +12,23 @@ from torch import Tensor
 
 from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import visible
+from kattn_cli.kernels.precision import exact, exactly, full_precision
 
 
+@full_precision
 def softmax_matrix(q: Tensor, k: Tensor, causal: bool = False, mask: Tensor | None = None) -> Tensor:
-    """Return ``A(q, k)``, ``(B, H, N, N)``, for ``(B, H, N, d)`` twice; each row is a distribution over keys."""
-    scores = q @ k.mT / math.sqrt(q.shape[-1])
+    """Return ``A(q, k)``, ``(B, H, N, N)``, for ``(B, H, N, d)`` twice; each row is a distribution over keys.
+
+    In float32 or better, as the operator computes it inside: float16 ends where a product of vectors need not.
+    """
+    scores = exact(q) @ exact(k).mT / math.sqrt(q.shape[-1])
     allowed = visible(mask, causal, q.shape[-2], k.shape[-2], q.device)
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -math.inf)  # `visible` leaves each query a key
     return scores.softmax(-1)
 
 
+@exactly
 def softmax_attention_naive(
     q: Tensor, k: Tensor, v: Tensor, causal: bool = False, mask: Tensor | None = None
 ) -> Tensor:

@@ -12,11 +12,12 @@ from torch import Tensor
 
 from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import without_padding
-from kattn_cli.kernels.precision import exact, exact_dtype
+from kattn_cli.kernels.precision import exact, exactly, full_precision
 
 NORM_EPSILON = 1e-12
 
 
+@exactly
 def xca_naive(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
     """Return the equation on normalised columns; ``temperature``, ``(H,)``, multiplies the scores."""
     q_hat = F.normalize(without_padding(q, mask), dim=-2, eps=NORM_EPSILON)
@@ -25,14 +26,16 @@ def xca_naive(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor
     return (attention @ v.mT).mT
 
 
+@full_precision
 def cross_covariance(q: Tensor, k: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Return ``softmax(τ q̂ᵀ k̂)``, ``(B, H, d, d)``, with the d × d product divided by the norms."""
-    q, k = without_padding(q, mask), without_padding(k, mask)
-    q_norm, k_norm = (
-        torch.linalg.vector_norm(z, dim=-2, keepdim=True, dtype=exact_dtype(z)).clamp(min=NORM_EPSILON) for z in (q, k)
-    )
-    # The norms are sums over all tokens, in float32 or better, and so the division is too.
-    cosines = exact(q.mT @ k) / (q_norm.mT * k_norm)
+    """Return ``softmax(τ q̂ᵀ k̂)``, ``(B, H, d, d)``, with the d × d product divided by the norms.
+
+    Both are sums over all tokens, which leave the range of float16, and so do their gradients: all of it is in float32
+    or better.
+    """
+    q, k = without_padding(exact(q), mask), without_padding(exact(k), mask)
+    q_norm, k_norm = (torch.linalg.vector_norm(z, dim=-2, keepdim=True).clamp(min=NORM_EPSILON) for z in (q, k))
+    cosines = (q.mT @ k) / (q_norm.mT * k_norm)
     return (temperature[:, None, None] * cosines).softmax(-1)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kattn_cli.kernels.choice import operators
 from kattn_cli.kernels.pursuit import equations as module
-from kattn_cli.kernels.pursuit.equations import Convention, Pursuit, pap, pap_naive
+from kattn_cli.kernels.pursuit.equations import Convention, Pursuit, pap, pap_fused, pap_naive, threshold
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -65,3 +65,40 @@ def test_operators_take_over_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> N
         with operators(version):
             pap(k, k, Pursuit(2, 4.0))
     assert taken == [2**18, 2**18]
+
+
+@pytest.mark.parametrize("convention", get_args(Convention))
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("tokens", [197, 1025])
+def test_thresholds_of_half_precision_are_exact(
+    convention: Convention, causal: bool, masked: bool, dtype: torch.dtype, tokens: int
+) -> None:
+    """τ of keys whose ‖k‖₁ float16 does not reach and bfloat16 stops adding to; its gradient has the keys' type."""
+    pursuit, mask = Pursuit(4, 4.0, convention, causal), padding(tokens)[1:] if masked else None
+    k = (2 * torch.randn(1, 3, tokens, 64)).to(dtype)
+    results = []
+    for keys in (k.requires_grad_(), k.detach().double().requires_grad_()):
+        tau = threshold(keys, pursuit, mask)
+        results.append((tau, torch.autograd.grad(tau.sum() * 1e3, keys)[0]))
+    (tau, grad), (exact_tau, exact_grad) = results
+    assert tau.dtype == torch.float32
+    assert grad.dtype == dtype
+    torch.testing.assert_close(tau.double(), exact_tau, rtol=1e-5, atol=0)
+    torch.testing.assert_close(grad.double(), exact_grad, rtol=torch.finfo(dtype).eps, atol=1e-6)
+
+
+@pytest.mark.parametrize("autocast", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_versions_agree_in_half_precision(causal: bool, dtype: torch.dtype, autocast: bool) -> None:
+    """In norm; keys about an offset, so that attention mixes them, and beyond τ. Causal pursuits amplify rounding."""
+    k = (3 * torch.randn(1, 2, 1, 64).sign() + torch.randn(1, 2, 197, 64) / 4).to(dtype)
+    v, pursuit = torch.randn_like(k), Pursuit(2, 0.05, causal=True) if causal else Pursuit(4, 0.1)
+    expected = pap_naive(k.double(), v.double(), pursuit)
+    for function in (pap_naive, pap_fused, pap):
+        with torch.autocast("cpu", dtype, enabled=autocast):
+            out = function(k, v, pursuit)
+        assert out.dtype == dtype
+        assert (out.double() - expected).norm() < (8 if causal else 3) * torch.finfo(dtype).eps * expected.norm()

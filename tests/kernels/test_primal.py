@@ -10,6 +10,7 @@ from torch import Tensor
 from kattn_cli.kernels.choice import operators
 from kattn_cli.kernels.primal import equations as module
 from kattn_cli.kernels.primal.equations import (
+    Convention,
     cosine_features,
     exp_features,
     exp_features_naive,
@@ -142,3 +143,26 @@ def test_running_direction_is_a_multiple_of_the_mean(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(module, "running_sum", None)
     with operators("slow"):
         assert torch.equal(running_direction(z, mask), running_mean(z, mask))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("convention", ["paper", "reference"])
+def test_objective_of_half_precision_is_exact(dtype: torch.dtype, convention: Convention) -> None:
+    """Σ e² of 1,025 tokens is beyond float16, and bfloat16 rounds it by a part in 256."""
+    e, r, w_e, w_r = torch.randn(2, 1, 2, 1025, 20), torch.randn(2, 1, 2, 1025, 20), draw(2, 9, 20), draw(2, 9, 20)
+    inputs = [z.to(dtype) for z in (4 * e[0], 4 * r[0], w_e, w_r, torch.rand(2, 20))]
+    exact = [z.double() for z in inputs]
+    objective = ksvd_objective(*inputs, convention)
+    torch.testing.assert_close(objective.double(), ksvd_objective(*exact, convention), rtol=1e-5, atol=0)
+    energy = torch.cat((exact[0], exact[1]), -1).square().sum(-2)
+    of_energy = ksvd_objective_of(energy.float(), 1025, *inputs[2:], convention)
+    torch.testing.assert_close(of_energy.double(), ksvd_objective(*exact, convention), rtol=1e-5, atol=0)
+
+
+def test_exp_features_of_half_precision_keep_their_range() -> None:
+    """Those of a key much shorter than its query are beyond float16."""
+    q, k = (torch.tensor([[[[4.0, 4.0], [1.0, 1.0]]]]).half(), torch.tensor([[[[0.0, 0.0], [4.0, 4.0]]]]).half())
+    found, directions = exp_features(q, k, torch.eye(2).half())[1], torch.eye(2, dtype=torch.float64)
+    expected = exp_features_naive(q.double(), k.double(), directions)[1]
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=0)

@@ -60,3 +60,13 @@ def test_cost_grows_with_n(causal: bool) -> None:
             lsh_attention(q, k, v, torch.zeros(2, 2, 4, 8, device="meta"), 16, causal=causal)
         counts.append(counter.get_total_flops())
     assert 0 < counts[1] - counts[0] == counts[2] - counts[1]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("autocast", [False, True])
+def test_half_precision_is_hashed_exactly(dtype: torch.dtype, autocast: bool) -> None:
+    """Among 64 buckets, the largest two projections of some tokens are nearer than half precision tells apart."""
+    q, rotations = torch.randn(1, 2, 1025, 64).to(dtype), torch.randn(2, 2, 64, 32).to(dtype)
+    with torch.autocast("cpu", dtype, enabled=autocast):
+        buckets = lsh_buckets(q, rotations)
+    assert torch.equal(buckets, lsh_buckets(q.double(), rotations.double()))

@@ -9,7 +9,7 @@ from against_naive import SIZES, compare, draw, padding
 from kattn_cli.kernels import softmax
 from kattn_cli.kernels.choice import operators
 from kattn_cli.kernels.masks import visible
-from kattn_cli.kernels.softmax import softmax_attention, softmax_attention_naive
+from kattn_cli.kernels.softmax import softmax_attention, softmax_attention_naive, softmax_matrix
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -53,3 +53,16 @@ def test_slow_is_the_equation_but_with_dropout(monkeypatch: pytest.MonkeyPatch) 
         assert torch.equal(softmax_attention(q, k, v, causal=True, mask=mask), expected)
         assert softmax_attention(q, k, v, dropout=0.5) is dropped
     assert softmax_attention(q, k, v) is dropped
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("autocast", [False, True])
+def test_products_of_half_precision_are_exact(dtype: torch.dtype, autocast: bool) -> None:
+    """Vectors of length 320, whose products float16 does not reach, and float32 to 0.01: matrix and slow operator."""
+    q, k, v = (40 * torch.ones(1, 1, 7, 64) + torch.randn(3, 1, 1, 7, 64)).to(dtype).unbind(0)
+    with torch.autocast("cpu", dtype, enabled=autocast):
+        matrix, out = softmax_matrix(q, k), softmax_attention_naive(q, k, v)
+    assert (matrix.dtype, out.dtype) == (torch.float32, dtype)
+    torch.testing.assert_close(matrix.double(), softmax_matrix(q.double(), k.double()), rtol=1e-2, atol=0)
+    expected = softmax_attention_naive(q.double(), k.double(), v.double())
+    torch.testing.assert_close(out.double(), expected, rtol=torch.finfo(dtype).eps, atol=0)

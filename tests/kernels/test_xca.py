@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from against_naive import SIZES, compare, draw, padding
 
 from kattn_cli.kernels import xca as module
@@ -22,3 +23,22 @@ def test_slow_is_the_equation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "cross_covariance", None)
     with operators("slow"):
         assert xca(*inputs).equal(xca_naive(*inputs))
+
+
+@pytest.mark.parametrize("tokens", [197, 1025])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("version", ["slow", "plain"])
+def test_sums_of_half_precision_are_exact(tokens: int, dtype: torch.dtype, version: str) -> None:
+    """Of a feature of 20, as trained networks have them, qᵀk is beyond float16, and so are the sums of squares."""
+    q, k, v = (torch.randn(1, 2, tokens, 16) for _ in range(3))
+    q[..., 0], k[..., 0] = 20, 20
+    leaves = [z.to(dtype).requires_grad_() for z in (q, k, v, torch.ones(2))]
+    exact = [z.detach().double().requires_grad_() for z in leaves]
+    with operators(version):
+        out = xca(*leaves)
+    expected = xca_naive(*exact)
+    cotangent = torch.randn(out.shape).to(dtype)
+    found = (out, *torch.autograd.grad(out, leaves, cotangent))
+    for one, other in zip(found, (expected, *torch.autograd.grad(expected, exact, cotangent.double())), strict=True):
+        assert one.dtype == dtype
+        assert (one.double() - other).norm() < 2 * torch.finfo(dtype).eps * other.norm()

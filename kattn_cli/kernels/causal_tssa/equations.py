@@ -101,8 +101,11 @@ def causal_gains(
     mask: Tensor | None = None,
     past: TokenStatistics | None = None,
 ) -> tuple[Tensor, TokenStatistics]:
-    """Return ``Π · D``, ``(B, H, N, d)``, for ``w`` that is 0 at the padding, and the statistics to continue from."""
-    squared = w.square()
+    """Return ``Π · D``, ``(B, H, N, d)``, for ``w`` that is 0 at the padding, and the statistics to continue from.
+
+    In float32 or better, as are the running sums that they are made of.
+    """
+    squared = exact(w).square()
     energy = _cumulative(squared, None if past is None else past.energy)
     # Sums only grow, so the clamp acts on a feature that was 0 so far alone, and keeps 0 / 0 away.
     shares = squared / energy.clamp(min=NORM_EPSILON) if normalize else squared

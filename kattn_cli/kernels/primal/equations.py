@@ -58,8 +58,14 @@ def primal_scores_naive(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Ten
     return torch.stack(scores).reshape(samples, heads, tokens, -1)
 
 
+@full_precision
 def primal_scores(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Tensor:
-    """Return the scores of one side, ``(B, H, N, s)``, for all samples, heads and tokens at once (eq. 6)."""
+    """Return the scores of one side, ``(B, H, N, s)``, for all samples, heads and tokens at once (eq. 6).
+
+    In the type of ``phi``: exponential features leave the range of half precision, and come in better.
+    """
+    weight = weight.to(phi.dtype)
+    rows = None if rows is None else rows.to(phi.dtype)
     return phi @ (weight if rows is None else rows.mT @ weight)  # eq. 6: W_{e|X} = f(X)ᵀ W_e
 
 
@@ -124,8 +130,9 @@ def exp_features(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the features of Remark 4.1, ``(B, H, N, p)`` each, and ``log Σⱼ g(kⱼ)``, ``(B, H, 1, p)``.
 
-    That sum goes on from ``before``. In logarithms, and in float32 or better: g leaves its range where q and k are
-    of ordinary size. ``D̂^{−1/2} g(k)`` does so only where ‖q‖² and ‖k‖² of a token are hundreds apart.
+    That sum goes on from ``before``. In logarithms, and all in float32 or better: g leaves its range where q and k are
+    of ordinary size, and the features leave that of half precision. ``D̂^{−1/2} g(k)`` leaves float32's only where ‖q‖²
+    and ‖k‖² of a token are hundreds apart.
     """
     directions = directions.to(exact_dtype(q))
     log_q, log_k = (exact(z) @ directions.T - exact(z).square().sum(-1, keepdim=True) / 2 for z in (q, k))
@@ -141,7 +148,7 @@ def exp_features(
         log_scale = log_scale.masked_fill(~mask[:, None, :, None], 0)
     phi_q, phi_k = ((log + log_scale).exp() for log in (log_q, log_k))
     # A clone: a view would keep the sums of all tokens alive in the state.
-    return phi_q.to(q.dtype), phi_k.to(k.dtype), sums[..., -1:, :].clone()
+    return phi_q, phi_k, sums[..., -1:, :].clone()
 
 
 def running_mean(z: Tensor, mask: Tensor | None = None) -> Tensor:
@@ -188,7 +195,10 @@ def ksvd_objective(
 
     - ``paper`` (eq. 11): ``½ Σᵢ eᵢᵀ Λ eᵢ + ½ Σⱼ rⱼᵀ Λ rⱼ − Tr(W_eᵀ W_r)`` over the tokens, mean over heads.
     - ``reference``: ``½ mean‖Λ e‖² + ½ mean‖Λ r‖² − Tr``, means over heads and tokens, padding included.
+
+    In float32 or better, for it sums squares over all tokens.
     """
+    e, r, w_e, w_r, regulariser = (exact(z) for z in (e, r, w_e, w_r, regulariser))
     trace = (w_e * w_r).sum((-2, -1)).mean(-1)
     if convention == "reference":
         energy = (e.square() + r.square()) * regulariser.square()[:, None]
@@ -201,6 +211,7 @@ def ksvd_objective_of(
     energy: Tensor, tokens: int, w_e: Tensor, w_r: Tensor, regulariser: Tensor, convention: Convention
 ) -> Tensor:
     """Return J, ``(B,)``, from the energies of ``tokens`` tokens, Σ e² and Σ r², ``(B, H, 2s)``."""
+    w_e, w_r, regulariser = exact(w_e), exact(w_r), exact(regulariser)
     trace = (w_e * w_r).sum((-2, -1)).mean(-1)
     # The authors' program squares Λ and takes the mean over tokens, where eq. 11 sums.
     weight = regulariser.square() / tokens if convention == "reference" else regulariser

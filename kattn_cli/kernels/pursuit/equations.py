@@ -25,6 +25,7 @@ from torch import Tensor
 
 from kattn_cli.kernels.choice import operator_for, version
 from kattn_cli.kernels.masks import token_counts, total, without_padding
+from kattn_cli.kernels.precision import exact, exactly
 from kattn_cli.kernels.pursuit.operator import pursuit_step
 from kattn_cli.kernels.softmax import softmax_attention, softmax_attention_naive
 
@@ -54,21 +55,25 @@ def shrink(z: Tensor, threshold: Tensor) -> Tensor:
 
 
 def penalty(k: Tensor, pursuit: Pursuit, mask: Tensor | None = None) -> Tensor:
-    """Return μ of keys ``(B, H, N, d)``: ``(B, H, 1, 1)``; causal, with a μ for each token, ``(B, H, N, 1)``."""
+    """Return μ of keys ``(B, H, N, d)``: ``(B, H, 1, 1)``; causal, with a μ for each token, ``(B, H, N, 1)``.
+
+    In float32 or better, as τ then is: in float16 ‖k‖₁ overflows, and an infinite τ shrinks nothing, silently.
+    """
     heads, d = k.shape[-3], k.shape[-1]
     # The authors' program has the full width C where Definition 1 has the head's d.
     width = heads * d if pursuit.convention == "reference" else d
-    norms = without_padding(k, mask).abs().sum(-1, keepdim=True)
+    norms = without_padding(exact(k), mask).abs().sum(-1, keepdim=True)
     # μ = N·d / (4‖k‖₁); the clamp keeps it finite where all keys are 0.
     return token_counts(k, mask, pursuit.causal) * width / (4 * total(norms, pursuit.causal).clamp(min=NORM_EPSILON))
 
 
 def threshold(k: Tensor, pursuit: Pursuit, mask: Tensor | None = None) -> Tensor:
-    """Return τ in the shape of μ; differentiable in ``k``, as the authors' is."""
+    """Return τ in the shape and the type of μ; differentiable in ``k``, as the authors' is."""
     mu = penalty(k, pursuit, mask)
     return pursuit.lambda_ * mu if pursuit.convention == "reference" else pursuit.lambda_ / mu
 
 
+@exactly
 def pap_naive(k: Tensor, v: Tensor, pursuit: Pursuit, *, q: Tensor | None = None, mask: Tensor | None = None) -> Tensor:
     """Return Algorithm 1, line by line, with S, L and Y as printed and every attention matrix formed."""
     mu, tau = penalty(k, pursuit, mask), threshold(k, pursuit, mask)
@@ -93,19 +98,22 @@ def pap_steps(
     """Yield ``(z, S, L)`` of each iteration, ``(B, H, N, d)`` each, with ``z`` the keys that attend in step 2.
 
     Written in ``U = Y/μ``, so that μ matters through τ alone, and with fused attention. ``dropout`` applies
-    to the attention weights of the last iteration only.
+    to the attention weights of the last iteration only. S and U are in float32 or better, since each iteration
+    amplifies what the one before has rounded; z and L, with which attention meets them, in the type of the keys.
     """
     tau = threshold(k, pursuit, mask)
-    residual, u = k, None  # k − L with L₀ = 0, and U₀ = 0
+    keys = exact(k)
+    residual, u = keys, None  # k − L with L₀ = 0, and U₀ = 0
     for step in range(1, pursuit.iterations + 1):
         sparse = shrink(residual if u is None else residual + u, tau)  # step 1
-        z = k - sparse if u is None else k - sparse + pursuit.sign * u  # the keys of step 2
+        z = keys - sparse if u is None else keys - sparse + pursuit.sign * u
+        z = z.to(k.dtype)  # the keys of step 2
         last = step == pursuit.iterations
         low_rank = softmax_attention(
             z if q is None else q, z, v, causal=pursuit.causal, mask=mask, dropout=dropout if last else 0.0
         )
         yield z, sparse, low_rank
-        residual = k - low_rank
+        residual = keys - low_rank
         u = residual - sparse if u is None else u + residual - sparse  # step 3, over μ
 
 

@@ -10,12 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.masks import without_padding
-from kattn_cli.kernels.precision import exact, full_precision
+from kattn_cli.kernels.precision import exact, exactly, full_precision
 
 SUM_EPSILON = 1e-8
 NORM_EPSILON = 1e-12
 
 
+@exactly
 def tssa_naive(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = None) -> Tensor:
     """Return the equations one after the other. ``eta``: ``(H,)``; ``mask``: ``(B, N)``."""
     w = without_padding(w, mask)
@@ -38,11 +39,15 @@ def tssa_plain(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | No
     return -(w_exact * membership * shrinkage).to(w.dtype)
 
 
+@full_precision
 def membership_and_shrinkage(
     w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return Π ``(B, H, N, 1)`` and the diagonal of D ``(B, H, 1, d)``, for ``w`` that is 0 at the padding."""
-    squared = w.square()
+    """Return Π ``(B, H, N, 1)`` and the diagonal of D ``(B, H, 1, d)``, for ``w`` that is 0 at the padding.
+
+    In float32 or better, as are the sums over tokens that they are made of.
+    """
+    squared = exact(w).square()
     if normalize:
         # ‖w‖² is clamped where the naive version clamps ‖w‖, so that a column of zeros stays zeros in both.
         norms = squared.sum(-2).clamp(min=NORM_EPSILON**2)  # ‖w‖² of each feature over tokens (B, H, d)
