@@ -79,5 +79,8 @@ class Objective(ABC):
         return loss if self.measure.name == LOSS.name else measures[self.measure.name]
 
     def merit(self, loss: float, measures: Mapping[str, float]) -> tuple[float, float]:
-        """Return a pair that is greater for the better epoch; of equal measures the smaller loss decides."""
+        """Return a pair that is greater for the better epoch; of equal measures the smaller loss decides.
+
+        Of equal pairs the first epoch stays the best.
+        """
         return self.measure.merit(self.value(loss, measures)), -loss

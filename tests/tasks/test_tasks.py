@@ -66,6 +66,8 @@ def test_a_sweep_shows_and_ranks_by_what_the_task_chooses_by(name: str, tmp_path
         state.run, state.status = create_run(tmp_path, name, 0, "", manifest), "finished"
         row = {"epoch": 3, "split": "validation", "loss": 1.0, measure: found}
         append_rows(state.run.folder / "metrics.csv", [{**row, "split": "train"}, row])
+        # On the test split the other run is the better one; that must not matter.
+        append_rows(state.run.folder / "eval.csv", [{**row, "split": "test", measure: 2 * value - found}])
     last: State = record.states[1]
     assert last.progress() == (3, f"validation {shown}")
     assert last.best == ("validation", measure, value)

@@ -18,6 +18,7 @@ from kattn_cli.experiment.build import build, data_of
 from kattn_cli.experiment.recipes import load
 from kattn_cli.recipe.schema import Recipe, Train
 from kattn_cli.tasks import objective_of
+from kattn_cli.training.evaluate import Evaluation
 from kattn_cli.training.loop import Hooks, Interrupted, Trainer, Update
 from kattn_cli.training.seed import Stream, derived_seed, generator, seed_torch
 from kattn_cli.training.step import build_optimizer, learning_rate
@@ -138,6 +139,43 @@ def test_best_is_saved_when_validation_improves(recipe: Recipe, tmp_path: Path) 
     assert progress.best_measures["top1"] == best["top1"]
     assert recorder.saved[0] == "best"
     assert recorder.saved.count("last") == 2
+
+
+def judged(
+    recipe: Recipe, recorder: Recorder, tmp_path: Path, found: list[tuple[float, float]], monkeypatch: pytest.MonkeyPatch
+) -> Trainer:
+    """A training whose epochs are found to have these top-1 and losses on validation."""
+    judged = trainer(recipe, recorder, tmp_path)
+    epochs = iter(found)
+
+    def evaluate(*given: object, **named: object) -> Evaluation:
+        top1, loss = next(epochs)
+        return Evaluation(images=10, loss=loss, auxiliary_loss=0.0, top1=top1, top5=100.0, ece=0.0)
+
+    monkeypatch.setattr(judged.objective, "evaluate", evaluate)
+    return judged
+
+
+def test_of_equal_epochs_the_smaller_loss_decides_and_then_the_first_stays(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder, found = Recorder(), [(50.0, 1.0), (50.0, 1.0), (50.0, 0.9), (50.0, 0.9), (50.0, 0.95)]
+    progress = judged(load(tiny_recipe, ["train.epochs=5"]), recorder, tmp_path, found, monkeypatch).run()
+    assert recorder.saved == ["best", "last", "last", "best", "last", "last", "last"]
+    assert (progress.best_epoch, progress.best_loss, progress.best_measures["top1"]) == (3, 0.9, 50.0)
+
+
+def test_a_resumed_training_knows_the_best_epoch_so_far(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = Recorder(stop_after=5), Recorder()
+    with pytest.raises(Interrupted):
+        judged(load(tiny_recipe), first, tmp_path, [(90.0, 1.0)], monkeypatch).run()
+    resumed = judged(load(tiny_recipe), second, tmp_path, [(80.0, 0.5)], monkeypatch)
+    resumed.restore(first.state)
+    progress = resumed.run()
+    assert (first.saved, second.saved) == (["best", "last"], ["last"])
+    assert (progress.best_epoch, progress.best_loss, progress.best_measures["top1"]) == (1, 1.0, 90.0)
 
 
 def broken_at(step: int, recipe: Recipe, recorder: Recorder, tmp_path: Path) -> Trainer:
