@@ -99,13 +99,11 @@ def test_the_split_to_choose_on_is_held_out_of_training_and_not_of_the_test(task
 
 
 def test_what_is_chosen_on_the_test_split_says_so(task: AnyTask, tmp_path: Path) -> None:
-    try:
-        recipe = recipes.load(tmp_path / "tiny.yaml", ["data.choose_on=test"])
-    except RecipeError as refused:
-        assert "data.choose_on" in str(refused)
-        assert task.reads == "trajectories"
+    if task.reads == "trajectories":
+        with pytest.raises(RecipeError, match=r"data\.choose_on +trajectories have no test split"):
+            recipes.load(tmp_path / "tiny.yaml", ["data.choose_on=test"])
         return
-    data = load_data(recipe.data)
+    data = load_data(recipes.load(tmp_path / "tiny.yaml", ["data.choose_on=test"]).data)
     assert data.chosen_on == "test"
     assert samples(data.splits["validation"]) == samples(data.splits["test"])
 
@@ -140,7 +138,8 @@ def test_the_best_weights_are_those_of_the_epoch_that_validation_chooses(
     assert [same(best, one) for one in each] == [False, True, False]
     chosen = scripted(objective_of(load_data(recipes.load(tmp_path / "tiny.yaml").data)), 1)
     manifest = run.manifest
-    assert (manifest["best_epoch"], manifest["chosen_on"], manifest["chosen_by"]) == (2, "validation", task.measure.name)
+    assert (manifest["best_epoch"], manifest["chosen_on"]) == (2, "validation")
+    assert manifest["chosen_by"] == task.measure.name
     found = {name: manifest[f"best_validation_{name}"] for name in ("loss", *chosen.measures)}
     assert found == {"loss": chosen.loss, **chosen.measures}
     assert [row["split"] for row in read_rows(run.folder / "metrics.csv")] == ["train", "validation"] * 3

@@ -142,10 +142,10 @@ def test_best_is_saved_when_validation_improves(recipe: Recipe, tmp_path: Path) 
 
 
 def judged(
-    recipe: Recipe, recorder: Recorder, tmp_path: Path, found: list[tuple[float, float]], monkeypatch: pytest.MonkeyPatch
+    recipe: Recipe, recorder: Recorder, folder: Path, found: list[tuple[float, float]], monkeypatch: pytest.MonkeyPatch
 ) -> Trainer:
     """A training whose epochs are found to have these top-1 and losses on validation."""
-    judged = trainer(recipe, recorder, tmp_path)
+    judged = trainer(recipe, recorder, folder)
     epochs = iter(found)
 
     def evaluate(*given: object, **named: object) -> Evaluation:
