@@ -110,7 +110,8 @@ ATTENTIONS: dict[str, Card] = {
         "cosformer:CosformerAttention",
         paper="Qin et al. 2022 (cosFormer)",
         cost="N",
-        differs='the Primal authors ran no cosFormer: their "cos" is linear attention with queries and keys of norm 1',
+        differs='the Primal authors ran no cosFormer: their "cos" is linear attention with queries and keys of norm 1: '
+        "`linear` with `feature_map: cosine`",
         colour="#B8A200",
         baseline=True,
     ),

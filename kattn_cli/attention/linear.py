@@ -21,6 +21,8 @@ from kattn_cli.kernels.linear import (
     linear_attention_decode,
     linear_attention_matrix,
 )
+from kattn_cli.kernels.precision import exact
+from kattn_cli.kernels.primal.equations import cosine_features
 
 Features = tuple[Tensor, Tensor, Tensor | None]
 """``φ(q)`` and ``φ(k)``, ``(B, H, N, m)`` each, and the keys' log weights ``(B, H, N, 1)`` if they have any."""
@@ -78,9 +80,13 @@ class FeatureMapAttention(QKVAttention):
 
 
 class LinearAttention(FeatureMapAttention):
-    """Features ``elu + 1`` of queries and keys. ``(B, N, C)`` to the same.
+    """Features of queries and keys: ``elu + 1``, or their directions (cosine). ``(B, N, C)`` to the same.
 
-    ``convention: reference`` computes what the Primal authors ran: no normaliser, features over ``N^¼``, not causal.
+    ``convention: reference`` computes what the Primal authors ran: no normaliser, features over ``N^¼``, not causal;
+    with ``feature_map: cosine`` what they call "cos": ``z / ‖z‖`` in place of ``elu(z) + 1``.
+
+    Raises:
+        ValueError: if ``reference`` is asked to be causal, or ``cosine`` to have a normaliser.
     """
 
     def __init__(
@@ -90,16 +96,22 @@ class LinearAttention(FeatureMapAttention):
         *,
         seq_len: int,
         causal: bool = False,
+        feature_map: Literal["elu", "cosine"] = "elu",
         convention: Literal["paper", "reference"] = "paper",
         qkv_bias: bool = True,
     ) -> None:
         if causal and convention == "reference":
             raise ValueError("convention: reference has no causal form")
+        if feature_map == "cosine" and convention == "paper":
+            raise ValueError(
+                "feature_map: cosine needs convention: reference, since cosines can be negative and add up to 0"
+            )
         paper = convention == "paper"
         super().__init__(dim, heads, causal=causal, qkv_bias=qkv_bias, features_per_head=dim // heads, normalise=paper)
+        self.feature_map: str = feature_map
 
     def features(self, q: Tensor, k: Tensor, mask: Tensor | None, start: int = 0) -> Features:
-        phi_q, phi_k = elu_features(q), elu_features(k)
+        phi_q, phi_k = self._map(q), self._map(k)
         if self.normalise:
             return phi_q, phi_k, None
         # On q and on k, so that their products are over √N, in place of a normaliser.
@@ -107,4 +119,7 @@ class LinearAttention(FeatureMapAttention):
         return phi_q * scale, phi_k * scale, None
 
     def feature_flops(self, n: int) -> int:
-        return 2 * n * self.dim * (4 if self.normalise else 5)
+        return 2 * n * self.dim * (4 if self.normalise or self.feature_map == "cosine" else 5)
+
+    def _map(self, z: Tensor) -> Tensor:
+        return elu_features(z) if self.feature_map == "elu" else cosine_features(exact(z))

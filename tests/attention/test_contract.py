@@ -34,6 +34,7 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("mssa", {"qkv_bias": True}),
     ("scaled", {"variant": "matrix"}),
     ("linear", {"convention": "reference"}),
+    ("linear", {"convention": "reference", "feature_map": "cosine"}),
     ("performer", {"kernel": "relu", "features": 7}),
     ("performer", {"convention": "reference"}),
     ("linformer", {"k": 4, "sharing": "headwise"}),

@@ -7,9 +7,10 @@ import importlib
 import pytest
 import torch
 import torch.nn.functional as F
-from against_naive import draw
-from mechanisms import check_attention_matrix, check_padding, first_tokens
-from reference_vectors import BASELINE, check_forward_backward, fill, load_baseline
+from against_naive import compare, draw
+from mechanisms import check_attention_matrix, check_padding, first_tokens, let_through
+from reference_vectors import BASELINE, assert_equal, check_forward_backward, fill, load_baseline
+from torch import Tensor
 
 from kattn_cli.attention.heads import join_heads, split_projections
 from kattn_cli.attention.linear import LinearAttention
@@ -28,6 +29,40 @@ def test_reference_equals_the_primal_authors_baseline() -> None:
 def test_reference_has_no_causal_form() -> None:
     with pytest.raises(ValueError, match="convention: reference has no causal form"):
         LinearAttention(24, 3, seq_len=9, causal=True, convention="reference")
+
+
+def test_cosine_is_what_the_primal_authors_call_cos_by_hand() -> None:
+    """One head of width 2, two tokens along the axes and one of padding: N = 3, so each feature is over 3^¼."""
+    module = LinearAttention(2, 1, seq_len=3, feature_map="cosine", convention="reference").double()
+    let_through(module.proj)
+    with torch.no_grad():
+        module.qkv.bias.zero_()
+        module.qkv.weight.copy_(torch.cat([torch.eye(2), torch.tensor([[0.0, 2.0], [-2.0, 0.0]]), torch.eye(2)]))
+    x = torch.tensor([[[3.0, 4.0], [0.0, 5.0], [7.0, 7.0]]], dtype=torch.float64)
+    # q: (0.6, 0.8), (0, 1); k: (0.8, −0.6), (1, 0), so that q kᵀ = [[0, 0.6], [−0.6, 0]]; v = x.
+    expected = [[0.6 * 0.0, 0.6 * 5.0], [-0.6 * 3.0, -0.6 * 4.0]]
+    found = module(x, first_tokens(3, 2))[0, :2]
+    assert_equal(found, torch.tensor(expected, dtype=torch.float64) / 3**0.5)
+
+
+@pytest.mark.parametrize("lengths", [None, (11, 4)])
+def test_cosine_equals_the_equation_with_gradients(lengths: tuple[int, int] | None) -> None:
+    """``Σⱼ cos(qᵢ, kⱼ) vⱼ / √N`` over the tokens that are there."""
+    module = LinearAttention(24, 3, seq_len=11, feature_map="cosine", convention="reference").double()
+    mask = None if lengths is None else first_tokens(11, *lengths)
+
+    def equation(x: Tensor, mask: Tensor | None = None) -> Tensor:
+        q, k, v = split_projections(module.qkv(x), 3, 3)
+        cosines = F.cosine_similarity(q[..., :, None, :], k[..., None, :, :], dim=-1)
+        there = cosines if mask is None else cosines * mask[:, None, None, :]
+        return module.proj(join_heads(there @ v / 11**0.5))[:, None]
+
+    compare(lambda x, mask: module(x, mask)[:, None], equation, draw(2, 11, 24), mask=mask)
+
+
+def test_cosine_has_no_normaliser() -> None:
+    with pytest.raises(ValueError, match="feature_map: cosine needs convention: reference"):
+        LinearAttention(24, 3, seq_len=9, feature_map="cosine")
 
 
 @pytest.mark.parametrize("causal", [False, True])
