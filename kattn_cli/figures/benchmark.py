@@ -11,7 +11,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 from kattn_cli.errors import RunError
 from kattn_cli.figures.style import grid, save
 
-OPPONENTS = {"slow": "#0072B2", "compiled": "#009E73", "fused softmax": "#000000"}
+OPPONENTS = {"slow": "#0072B2", "plain": "#E69F00", "compiled": "#009E73", "fused softmax": "#000000"}
 """Against what, and its colour."""
 
 

@@ -14,6 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.precision import exactly
 from kattn_cli.kernels.softmax import softmax_attention
 
 Sees = Callable[[Tensor, Tensor], Tensor]
@@ -27,6 +29,7 @@ def window_blocks(rows: int, before: int, after: int, first: int, device: torch.
     return torch.cat((torch.arange(first, device=device).expand(rows, -1), near), -1)
 
 
+@exactly
 def block_sparse_attention_naive(
     q: Tensor,
     k: Tensor,
@@ -40,17 +43,18 @@ def block_sparse_attention_naive(
 ) -> Tensor:
     """Return softmax attention, ``(B, H, N, d)``, under an N × N mask that is drawn one block at a time."""
     n = q.shape[-2]
-    listed = torch.zeros(blocks.shape[0], n, n, dtype=torch.bool)
+    listed = torch.zeros(blocks.shape[0], n, n, dtype=torch.bool, device=q.device)
     for head, row_blocks in enumerate(blocks.tolist()):
         for row, columns in enumerate(row_blocks):
             for column in columns:
                 if column >= 0:
                     listed[head, row * size : (row + 1) * size, column * size : (column + 1) * size] = True
-    position = torch.arange(n)
+    position = torch.arange(n, device=q.device)
     if sees is not None:
         listed &= sees(position[:, None], position)
     listed[:, :seeing_all] = True
-    allowed = listed if mask is None else listed & mask[:, None, None, :] | torch.eye(n, dtype=torch.bool)
+    itself = torch.eye(n, dtype=torch.bool, device=q.device)
+    allowed = listed if mask is None else listed & mask[:, None, None, :] | itself
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     return scores.masked_fill(~allowed, -math.inf).softmax(-1) @ v
 
@@ -75,6 +79,8 @@ def block_sparse_attention(
         seeing_all: so many tokens at the start attend to every token.
         mask: ``(B, N)``, True where there is a token.
     """
+    if version() == "slow":
+        return block_sparse_attention_naive(q, k, v, blocks, size, sees=sees, seeing_all=seeing_all, mask=mask)
     heads, n, rows = q.shape[1], q.shape[-2], blocks.shape[-2]
     behind = rows * size - n
     # A list's empty places, −1, gather block 0, which is masked below.

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.linear import LinearState, linear_attention, linear_attention_decode
 from kattn_cli.kernels.masks import token_counts, total, visible, without_padding
-from kattn_cli.kernels.precision import exact
+from kattn_cli.kernels.precision import exact, exactly
 
 EPSILON = 1e-12
 
@@ -74,6 +75,8 @@ def _log_total(z: Tensor, causal: bool) -> Tensor:
 
 def flow_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
     """Return Flow-Attention of tokens to themselves, ``(B, H, N, d)`` throughout, linear in N."""
+    if version() == "slow":
+        return flow_attention_naive(q, k, v, causal, mask)
     sinks, sources, _ = flow_factors(q, k, causal, mask)
     return linear_attention(sinks, sources, v, causal=causal, normalise=False)
 
@@ -86,6 +89,7 @@ def flow_decode(q: Tensor, k: Tensor, v: Tensor, state: FlowState | None = None)
     return out, FlowState(tuple(each[..., -1:, :].clone() for each in sums), aggregate)
 
 
+@exactly
 def flow_attention_naive(q: Tensor, k: Tensor, v: Tensor, causal: bool = False, mask: Tensor | None = None) -> Tensor:
     """Return the equations one after the other, with every capacity in an N × N matrix."""
     n = q.shape[-2]

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact, full_precision
 
@@ -60,6 +61,7 @@ def linear_attention_matrix(
     return scores / scores.sum(-1, keepdim=True).clamp(min=NORMALISER_EPSILON) if normalise else scores  # eq. 4
 
 
+@full_precision
 def linear_attention_naive(
     phi_q: Tensor,
     phi_k: Tensor,
@@ -67,9 +69,11 @@ def linear_attention_naive(
     mask: Tensor | None = None,
     causal: bool = False,
     normalise: bool = True,
+    log_weight: Tensor | None = None,
 ) -> Tensor:
-    """Return eq. 4, with ``causal`` eq. 9, as printed; forms the N × N matrix."""
-    return linear_attention_matrix(phi_q, phi_k, mask=mask, causal=causal, normalise=normalise) @ v
+    """Return eq. 4, with ``causal`` eq. 9, as printed, in the type of ``v``; forms the N × N matrix."""
+    matrix = linear_attention_matrix(phi_q, phi_k, mask=mask, causal=causal, normalise=normalise, log_weight=log_weight)
+    return (matrix @ v.to(matrix.dtype)).to(v.dtype)
 
 
 @full_precision
@@ -84,6 +88,8 @@ def linear_attention(
     log_weight: Tensor | None = None,
 ) -> Tensor:
     """Return linear attention, ``(B, H, N, d)`` in the type of ``v``, in time and memory linear in N."""
+    if version() == "slow":
+        return linear_attention_naive(phi_q, phi_k, v, mask, causal, normalise, log_weight)
     phi_k = without_padding(phi_k, mask)
     if log_weight is not None:
         log_weight = _least_at_padding(log_weight, mask)

@@ -11,7 +11,9 @@ import math
 import torch
 from torch import Tensor
 
+from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import without_padding
+from kattn_cli.kernels.precision import exactly
 from kattn_cli.kernels.softmax import softmax_attention
 
 
@@ -20,11 +22,14 @@ def linformer_attention(q: Tensor, k: Tensor, v: Tensor, e: Tensor, f: Tensor, *
 
     ``e``, ``f``: ``(H or 1, k, at least N)``, of which the first N columns act. Padding is projected as zeros.
     """
+    if version() == "slow":
+        return linformer_attention_naive(q, k, v, e, f, mask=mask)
     n = q.shape[-2]
     keys, values = e[..., :n] @ without_padding(k, mask), f[..., :n] @ without_padding(v, mask)
     return softmax_attention(q, keys, values)
 
 
+@exactly
 def linformer_attention_naive(
     q: Tensor, k: Tensor, v: Tensor, e: Tensor, f: Tensor, *, mask: Tensor | None = None
 ) -> Tensor:

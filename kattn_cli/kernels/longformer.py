@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from kattn_cli.kernels.block_sparse import block_sparse_attention, window_blocks
+from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.precision import exactly
 
 
 def within_window(query: Tensor, key: Tensor, window: int, causal: bool) -> Tensor:
@@ -20,6 +22,7 @@ def within_window(query: Tensor, key: Tensor, window: int, causal: bool) -> Tens
     return (ahead >= -(window // 2)) & (ahead <= (0 if causal else window // 2))
 
 
+@exactly
 def sliding_window_attention_naive(
     q: Tensor,
     k: Tensor,
@@ -32,10 +35,10 @@ def sliding_window_attention_naive(
 ) -> Tensor:
     """Return softmax attention, ``(B, H, N, d)``, under a banded N × N mask."""
     n = q.shape[-2]
-    position = torch.arange(n)
+    position = torch.arange(n, device=q.device)
     allowed = within_window(position[:, None], position, window, causal) | (position < global_keys)
     if mask is not None:
-        allowed = allowed & mask[:, None, None, :] | torch.eye(n, dtype=torch.bool)
+        allowed = allowed & mask[:, None, None, :] | torch.eye(n, dtype=torch.bool, device=q.device)
     scores = q @ k.mT / math.sqrt(q.shape[-1])
     return scores.masked_fill(~allowed, -math.inf).softmax(-1) @ v
 
@@ -51,6 +54,8 @@ def sliding_window_attention(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the same in blocks of half a window, each of which sees itself, its neighbours and the first keys."""
+    if version() == "slow":
+        return sliding_window_attention_naive(q, k, v, window, global_keys=global_keys, causal=causal, mask=mask)
     size, blocks = window_layout(q.shape[-2], window, global_keys, causal, q.device)
 
     def sees(query: Tensor, key: Tensor) -> Tensor:

@@ -14,8 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import visible
-from kattn_cli.kernels.precision import exact, exact_dtype, full_precision
+from kattn_cli.kernels.precision import exact, exact_dtype, exactly, full_precision
 
 HASHED_AT_ONCE = 1024
 """Tokens whose rotations are kept at a time: all of them would be N² / m numbers."""
@@ -58,6 +59,7 @@ def shared_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, m
     return among_others(q, k, v, torch.ones(1, 1, dtype=torch.bool, device=q.device) if seen is None else seen)
 
 
+@exactly
 def lsh_attention_naive(
     q: Tensor,
     k: Tensor,
@@ -71,7 +73,7 @@ def lsh_attention_naive(
 ) -> Tensor:
     """Return LSH attention: each round sorts and cuts one list after the other; then one softmax, masked N × N."""
     b, h, n, _ = q.shape
-    times = torch.zeros(b, h, n, n, dtype=q.dtype)
+    times = torch.zeros(b, h, n, n, dtype=q.dtype, device=q.device)
     for sample, head in ((i, j) for i in range(b) for j in range(h)):
         rounds = []
         for buckets in lsh_buckets(q, rotations, mask)[sample, head].tolist():
@@ -126,6 +128,8 @@ def lsh_attention(
             comes the last of the round before; a key met in several rounds counts as often.
         mask: ``(B, N)``, True where there is a token.
     """
+    if version() == "slow":
+        return lsh_attention_naive(q, k, v, rotations, chunk, causal=causal, across_buckets=across_buckets, mask=mask)
     n = q.shape[-2]
     with torch.no_grad():
         buckets = lsh_buckets(q, rotations, mask)

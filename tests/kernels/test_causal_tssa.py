@@ -23,7 +23,7 @@ def test_equals_naive(size: tuple[int, ...], normalize: bool, convention: Conven
 
     compare(
         fast,
-        lambda w, eta, bias, mask: causal_tssa_naive(w, eta, bias, normalize, convention, mask),
+        lambda w, eta, bias, mask: causal_tssa_naive(w, eta, of_tokens(bias, mask), normalize, convention, mask),
         draw(*size),
         draw(size[1]),
         draw(size[1], n),
@@ -55,7 +55,7 @@ def test_silent_features() -> None:
     w[..., :20, 1] = 0
     compare(
         lambda w, e, b, mask: causal_tssa(w, e, of_tokens(b, mask), True, "paper", mask),
-        lambda w, e, b, mask: causal_tssa_naive(w, e, b, True, "paper", mask),
+        lambda w, e, b, mask: causal_tssa_naive(w, e, of_tokens(b, mask), True, "paper", mask),
         w,
         draw(2),
         draw(2, 70),

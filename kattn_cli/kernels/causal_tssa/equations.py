@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.kernels.masks import without_padding
-from kattn_cli.kernels.precision import exact, full_precision
+from kattn_cli.kernels.precision import exact, exactly, full_precision
 from kattn_cli.kernels.tssa.equations import NORM_EPSILON, SUM_EPSILON
 
 Convention = Literal["paper", "reference"]
@@ -39,6 +39,7 @@ def bias_repeats(convention: Convention, width: int) -> int:
     return 1 if convention == "paper" else width
 
 
+@exactly
 def causal_tssa_naive(
     w: Tensor,
     eta: Tensor,
@@ -49,7 +50,7 @@ def causal_tssa_naive(
 ) -> Tensor:
     """Return causal TSSA, ``(B, H, N, d)``, one token after the other, from the statistics of the tokens up to it.
 
-    ``eta``: ``(H,)``; ``bias``: of each position, ``(H, N)``, where a token's position counts tokens only.
+    ``eta``: ``(H,)``; ``bias``: of each token's position, ``(B or 1, H, N, 1)``.
     """
     samples, _, tokens, _ = w.shape
     out = torch.zeros_like(w)
@@ -62,7 +63,7 @@ def causal_tssa_naive(
             seen.append(t)
             energy = w[b, :, seen].square().sum(1).clamp(min=NORM_EPSILON)  # (H, d)
             w_hat_squared = w[b, :, t].square() / energy if normalize else w[b, :, t].square()
-            shift = bias[:, len(seen) - 1]
+            shift = bias[b % len(bias), :, t, 0]
             once = w_hat_squared.sum(-1) + shift  # eq. 34
             inside = (w_hat_squared + shift[:, None]).sum(-1)  # Algorithm 2
             logits = once if convention == "paper" else inside

@@ -11,8 +11,14 @@ import torch
 from torch import Tensor
 from torch.utils.flop_counter import register_flop_formula
 
-from kattn_cli.kernels.causal_tssa.equations import CHUNK, Convention, bias_repeats, causal_tssa_plain
-from kattn_cli.kernels.choice import kernel_for
+from kattn_cli.kernels.causal_tssa.equations import (
+    CHUNK,
+    Convention,
+    bias_repeats,
+    causal_tssa_naive,
+    causal_tssa_plain,
+)
+from kattn_cli.kernels.choice import kernel_for, version
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact_dtype
 
@@ -28,6 +34,8 @@ def causal_tssa(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return Algorithm 2 for ``w`` ``(B, H, N, d)``, ``eta`` ``(H,)``, each token's ``bias`` ``(B or 1, H, N, 1)``."""
+    if version() == "slow":
+        return causal_tssa_naive(w, eta, bias, normalize, convention, mask)
     if not kernel_for(w):
         return causal_tssa_plain(w, eta, bias, normalize, convention, mask)[0]
     # The kernels read all heads of a token at once, for the softmax over heads; split projections lie so already.

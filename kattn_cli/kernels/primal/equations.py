@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kattn_cli.kernels.choice import version
 from kattn_cli.kernels.masks import token_counts, total, without_padding
-from kattn_cli.kernels.precision import exact, exact_dtype, full_precision, without_autocast
+from kattn_cli.kernels.precision import exact, exact_dtype, exactly, full_precision, without_autocast
 from kattn_cli.kernels.primal.operator import pays, primal_operator
 
 Convention = Literal["paper", "reference"]
@@ -43,6 +43,7 @@ def sampled_tokens(mask: Tensor, count: int) -> Tensor:
     return tokens_first.gather(-1, ranks)
 
 
+@exactly
 def primal_scores_naive(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Tensor:
     """Return the scores of one side, ``(B, H, N, s)``, one sample, head and token at a time (eq. 6).
 
@@ -71,7 +72,8 @@ def primal_scores(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Tensor:
 
 def joint_scores(phi_q: Tensor, phi_k: Tensor, rows: Tensor | None, w_e: Tensor, w_r: Tensor) -> Tensor:
     """Return ``[e; r]``, ``(B, H, N, 2s)``, of both feature maps."""
-    return torch.cat((primal_scores(phi_q, rows, w_e), primal_scores(phi_k, rows, w_r)), -1)
+    of_side = primal_scores_naive if version() == "slow" else primal_scores
+    return torch.cat((of_side(phi_q, rows, w_e), of_side(phi_k, rows, w_r)), -1)
 
 
 def cosine_scores(
