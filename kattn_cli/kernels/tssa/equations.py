@@ -51,7 +51,8 @@ def membership_and_shrinkage(
     if normalize:
         # ‖w‖² is clamped where the naive version clamps ‖w‖, so that a column of zeros stays zeros in both.
         norms = squared.sum(-2).clamp(min=NORM_EPSILON**2)  # ‖w‖² of each feature over tokens (B, H, d)
-        energy = squared @ norms.reciprocal()[..., None]  # Σ_d ŵ², without ŵ itself
+        # Not their reciprocal, whose gradient holds 1 / ‖w‖⁴: float32 has no such number for a norm of 1e−10.
+        energy = squared @ norms.rsqrt().square()[..., None]  # Σ_d ŵ², without ŵ itself
     else:
         energy = squared.sum(-1, keepdim=True)
     membership = (eta[:, None, None] * energy).softmax(1)  # Π (B, H, N, 1)
