@@ -102,7 +102,9 @@ def mutmut(folder: Path, *arguments: str) -> None:
     """Run mutmut in a copy; what it prints goes to ``mutmut.log``."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": ""}
     with (folder / "mutmut.log").open("a", encoding="utf-8") as log:
-        subprocess.run([sys.executable, "-m", "mutmut", *arguments], cwd=folder, env=environment, stdout=log, stderr=log)
+        subprocess.run(
+            [sys.executable, "-m", "mutmut", *arguments], cwd=folder, env=environment, stdout=log, stderr=log
+        )
 
 
 def mutants(folder: Path) -> Iterator[Mutant]:
@@ -162,7 +164,12 @@ def judge(name: str, folder: Path, everything: int, found: Sequence[Mutant]) -> 
     killed = judged - len(survivors)
     low, high = wilson_interval(killed, judged)
     row = {"room": name, "mutants": everything, "sampled": len(found), "equivalent": len(equal), "killed": killed}
-    return {**row, "share": round(100 * killed / judged, 1), "low": round(100 * low, 1), "high": round(100 * high, 1)}, survivors
+    return {
+        **row,
+        "share": round(100 * killed / judged, 1),
+        "low": round(100 * low, 1),
+        "high": round(100 * high, 1),
+    }, survivors
 
 
 def main() -> None:

@@ -95,6 +95,18 @@ def test_words() -> None:
     assert lone[1].t == pytest.approx(clear.t)
 
 
+def test_the_word_of_one_comparison_alone() -> None:
+    clear, noisy = Paired((1.0, 1.1, 1.2)), Paired((1.0, -2.0, 1.5))
+    assert (clear.verdict(), clear.verdict(lower_is_better=True)) == ("better", "worse")
+    assert Paired((-1.0, -1.1, -1.2)).verdict() == "worse"
+    assert (noisy.verdict(), Paired((9.0, 9.1)).verdict()) == ("not told apart", "too few seeds to tell")
+
+
+def test_each_comparison_says_whether_lower_is_better() -> None:
+    with pytest.raises(ValueError, match="shorter"):
+        judge([Paired((1.0, 2.0, 3.0))] * 2, [True])
+
+
 def test_wilcoxon_says_where_its_seeds_are_too_few() -> None:
     five = Paired((1.0, 1.1, 1.2, 1.3, 1.4))
     assert [one.verdict for one in judge([five], test="wilcoxon")] == ["too few seeds to tell"]

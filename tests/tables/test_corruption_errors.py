@@ -41,8 +41,8 @@ def rows_of(top1: dict[str, list[float]]) -> pd.DataFrame:
 
 
 def test_by_hand() -> None:
-    rows = rows_of({"fog": [90, 80, 70, 60, 50], "snow": [100, 100, 100, 100, 50]})
-    assert errors_by_type(rows).to_dict() == {"fog": 30, "snow": 10}
+    rows = rows_of({"snow": [100, 100, 100, 100, 50], "fog": [90, 80, 70, 60, 50]})
+    assert list(errors_by_type(rows).items()) == [("snow", 10), ("fog", 30)], "in the order of the rows"
     table = corruption_errors(rows, "other", {"fog": 60.0, "snow": 5.0}).set_index("corruption")
     assert table["corruption_error"].to_dict() == {"fog": 50, "snow": 200}
     total = summary(table.reset_index())

@@ -11,14 +11,23 @@ from scipy import stats
 from kattn_cli.attention import BASELINES, MECHANISMS
 from kattn_cli.figures.style import COLOURS, Palette
 from kattn_cli.runs.csv_rows import write_rows
-from kattn_cli.runs.run import create_run
+from kattn_cli.runs.run import Run, create_run
 from kattn_cli.tables.attack_names import epsilon_text
 from kattn_cli.tables.complexity import exponents
-from kattn_cli.tables.frames import attack_frame, frame, over_seeds, seeds_caption
+from kattn_cli.tables.frames import (
+    attack_frame,
+    chosen_weights,
+    clean_rows,
+    frame,
+    over_seeds,
+    seeds_caption,
+    shared_epochs,
+    shared_folder,
+)
 from kattn_cli.tables.summary import summary
 
 
-def make_run(results: Path, name: str, seed: int, top1: float, start: str = "2026-01-01") -> object:
+def make_run(results: Path, name: str, seed: int, top1: float, start: str = "2026-01-01") -> Run:
     manifest = {"status": "finished", "start": start, "mechanism": name, "parameters": 10, "train_seconds": 2.0}
     run = create_run(results, name, seed, "", manifest)
     row = {"split": "test", "top1": top1, "top1_low": top1 - 1, "top1_high": top1 + 1}
@@ -27,23 +36,68 @@ def make_run(results: Path, name: str, seed: int, top1: float, start: str = "202
 
 
 def test_the_newest_of_equal_runs_counts(tmp_path: Path) -> None:
-    runs = [make_run(tmp_path, "a", 0, 90.0), make_run(tmp_path, "a", 0, 91.0, "2026-01-02")]
-    assert frame(runs, "eval.csv")["top1"].tolist() == [91.0]  # type: ignore[arg-type]
+    older, newer = make_run(tmp_path, "a", 0, 90.0), make_run(tmp_path, "a", 0, 91.0, "2026-01-02")
+    for runs in ([older, newer], [newer, older]):
+        table = frame(runs, "eval.csv")
+        assert table["top1"].tolist() == [91.0]
+        assert table[["label", "mechanism", "run_seed"]].to_numpy().tolist() == [["a", "a", 0]]
+        assert table["folder"].tolist() == [str(newer.folder)]
+
+
+def test_a_run_that_names_no_mechanism_is_its_label_s(tmp_path: Path) -> None:
+    """A manifest of an earlier version."""
+    run = create_run(tmp_path, "studies/a", 0, "", {"status": "finished", "start": "2026-01-01"})
+    write_rows(run.folder / "eval.csv", [{"split": "test", "top1": 90.0}])
+    assert frame([run], "eval.csv")[["label", "mechanism"]].to_numpy().tolist() == [["a", "studies/a"]]
+
+
+def test_what_of_its_folder_a_label_loses() -> None:
+    assert shared_folder(["quick/softmax", "quick/rpc", "quick/rpc lr=1/2"]) == "quick/"
+    assert shared_folder(["quick/softmax", "slow/rpc"]) == ""
+    assert shared_folder(["quick/softmax", "rpc"]) == ""
+    assert shared_folder(["softmax", "rpc"]) == ""
+    assert shared_folder(["a/b/softmax", "a/b/rpc"]) == "a/b/"
+
+
+def test_rows_of_the_weights_that_were_chosen() -> None:
+    table = pd.DataFrame({"checkpoint": ["best", "kept", "last"], "value": [1, 2, 3]})
+    assert chosen_weights(table)["value"].tolist() == [1, 3]
+    assert chosen_weights(table[["value"]])["value"].tolist() == [1, 2, 3]
+    columns = {"label": list("aaabb"), "run_seed": [0, 0, 1, 0, 0], "epoch": [1, 2, 5, None, None]}
+    of_epochs = pd.DataFrame({**columns, "value": range(5)})
+    assert chosen_weights(of_epochs)["value"].tolist() == [1, 2, 3, 4], "the last epoch of each run, not of all"
+
+
+def test_epochs_that_all_seeds_of_a_label_have() -> None:
+    table = pd.DataFrame({"label": list("aaab"), "run_seed": [0, 0, 1, 0], "epoch": [1, 2, 1, 2], "value": range(4)})
+    assert shared_epochs(table)["value"].tolist() == [0, 2, 3]
+    nothing = shared_epochs(table.drop(columns="epoch"))
+    assert (len(nothing), "value" in nothing) == (0, True)
+
+
+def test_clean_rows_are_the_test_set_s_alone() -> None:
+    table = pd.DataFrame({"split": ["test", "validation", "test"], "severity": [0, 0, 3], "top1": [90.0, 95.0, 50.0]})
+    assert clean_rows(table)["top1"].tolist() == [90.0]
+    assert clean_rows(table.drop(columns="severity"))["top1"].tolist() == [90.0, 50.0]
 
 
 def test_intervals_over_seeds(tmp_path: Path) -> None:
     values = [90.0, 92.0, 97.0]
     runs = [make_run(tmp_path, "a", seed, top1) for seed, top1 in enumerate(values)]
     runs.append(make_run(tmp_path, "b", 0, 80.0))
-    table = over_seeds(frame(runs, "eval.csv"), ["label"], "top1").set_index("label")  # type: ignore[arg-type]
+    table = over_seeds(frame(runs, "eval.csv"), ["label"], "top1").set_index("label")
     low, high = stats.t.interval(0.95, 2, loc=93, scale=stats.sem(values))
     assert table.loc["a", ["mean", "low", "high"]].tolist() == pytest.approx([93, low, high])
     assert table.loc["b", ["mean", "low", "high"]].tolist() == [80, 79, 81]
+    assert table["seeds"].tolist() == [3, 1]
+    bare = frame(runs, "eval.csv").drop(columns=["top1_low", "top1_high"])
+    row = over_seeds(bare, ["label"], "top1").set_index("label").loc["b"]
+    assert row[["mean", "low", "high"]].tolist() == [80, 80, 80], "the value, where a single run has no interval"
 
 
 def test_comparison(tmp_path: Path) -> None:
     runs = [make_run(tmp_path, "a", seed, top1) for seed, top1 in enumerate([90.0, 94.0])]
-    table = summary(runs).set_index("quantity")  # type: ignore[arg-type]
+    table = summary(runs).set_index("quantity")
     assert table.index.tolist() == ["params", "clean", "train s"]
     assert table.loc["clean", "mean"] == 92
     assert table.loc["clean", "half"] == pytest.approx(stats.t.ppf(0.975, 1) * 2)

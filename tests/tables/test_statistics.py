@@ -9,13 +9,38 @@ import pytest
 from scipy import stats
 from sklearn.metrics import average_precision_score
 
-from kattn_cli.tables.statistics import aupr, expected_calibration_error, mean_interval, power_law, wilson_interval
+from kattn_cli.tables.statistics import (
+    aupr,
+    expected_calibration_error,
+    mean_interval,
+    median_interval,
+    power_law,
+    wilson_interval,
+)
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (7, 10), (10, 10), (341, 355)])
 def test_wilson_equals_scipy(successes: int, trials: int) -> None:
     expected = stats.binomtest(successes, trials).proportion_ci(method="wilson")
     assert wilson_interval(successes, trials) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_wilson_of_nothing_is_everything_and_of_all_stays_within() -> None:
+    assert wilson_interval(0, 0) == (0.0, 1.0)
+    for trials in range(1, 200):
+        assert 0 <= wilson_interval(0, trials)[0] < 1e-15
+        assert 1 - 1e-15 < wilson_interval(trials, trials)[1] <= 1
+    assert wilson_interval(30, 100, z=1) == pytest.approx((0.2563, 0.3477), abs=1e-4), "z²: (0.305 ± 0.0461) / 1.01"
+
+
+def test_median_and_its_order_statistics() -> None:
+    """Of nine, the second and the eighth: P(2 ≤ Binomial(9, ½) ≤ 7) = 0.961, and one fewer would be 0.82."""
+    values = [9.0, 1.0, 8.0, 2.0, 7.0, 3.0, 6.5, 4.0, 5.0]
+    assert median_interval(values) == (5.0, 2.0, 8.0)
+    median, low, high = median_interval([1.0, 2.0, 4.0])
+    assert median == 2
+    assert math.isnan(low)
+    assert math.isnan(high)
 
 
 def test_calibration_of_what_is_no_number_is_none() -> None:
