@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -15,7 +16,7 @@ from kattn_cli.commands.benchmark import items as package
 from kattn_cli.commands.benchmark import measure as run
 from kattn_cli.commands.benchmark.item import Check, Outcome, Place
 from kattn_cli.commands.benchmark.items import bandwidth, growth, races
-from kattn_cli.costs.roofline import Ceilings
+from kattn_cli.costs.roofline import Ceilings, Work
 from kattn_cli.tables.statistics import median_interval
 
 QUICK = ("--rounds", "6", "--seconds", "0.001", "--device", "cpu")
@@ -139,3 +140,14 @@ def test_median_interval_by_hand() -> None:
     assert middle == 3
     assert low != low
     assert high != high
+
+
+def test_work_of_pursuit_is_that_of_its_projections_and_attentions() -> None:
+    """Four iterations, an attention each, after one projection to q, k and v: C = 384 in float32."""
+    place = SimpleNamespace(itemsize=4)
+    c = 384
+    found = races.RACES["rpc_image"].work(place)  # type: ignore[arg-type]
+    images = 32 * 197
+    attention = (4 + 8) * images * c * 4, 7 * 2 * 32 * 197**2 * c
+    projection = 3 * images * (c + 3 * c) * 4, 3 * 2 * images * c * 3 * c
+    assert found == Work(4 * attention[0] + projection[0], 4 * attention[1] + projection[1])
