@@ -112,6 +112,23 @@ def test_leaves_warnings_and_tracing_alone(
     assert not logging.getLogger("auto-attack").disabled
 
 
+@pytest.mark.parametrize(
+    ("norm", "forward", "backward"), [("linf", 7865, 1910), ("l2", 7865, 1910), ("l1", 7881, 1930)]
+)
+def test_passes_by_hand(norm: Norm, forward: int, backward: int) -> None:
+    """ℓ∞: 13 checks, APGD 1 + 101, targeted 1 + 9 · 102, FAB 1 + 9 · 203, Square 5003; back 101 + 9 · 101 + 900.
+
+    ℓ1: APGD 1 + 5 · 103, targeted 1 + 5 · 104; back 5 · 103 + 5 · 103 + 900.
+    """
+    assert ATTACKS["autoattack"].passes(AttackSettings(norm, 0.1, 0, 0)) == (forward, backward)
+
+
+def test_seeds_are_of_31_bits(draws: Callable[..., torch.Generator]) -> None:
+    seeds = {seed_from(draws(run)) for run in range(100)}
+    assert len(seeds) == 100
+    assert 2**30 < max(seeds) < 2**31
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("norm", ["linf", "l2", "l1"])
 def test_takes_the_passes_it_says_where_all_fails(draws: Callable[..., torch.Generator], norm: Norm) -> None:

@@ -46,7 +46,7 @@ def test_projection_onto_the_ball_is_the_nearest_point(norm: Norm) -> None:
     assert (((wild - found) * (others - found)).sum((1, 2, 3)) <= 1e-12).all()
 
 
-@pytest.mark.parametrize(("norm", "just", "beyond"), [("linf", 5e-7, 2e-6), ("l2", 1e-7, 1e-5), ("l1", 5e-7, 1e-5)])
+@pytest.mark.parametrize(("norm", "just", "beyond"), [("linf", 5e-7, 1.5e-6), ("l2", 1e-7, 1e-5), ("l1", 5e-7, 1e-5)])
 def test_allows_rounding_and_no_more(norm: Norm, just: float, beyond: float) -> None:
     images = torch.full((2, 1, 2, 2), 0.25, dtype=torch.float64)
 
@@ -59,6 +59,13 @@ def test_allows_rounding_and_no_more(norm: Norm, just: float, beyond: float) -> 
     text = f"pgd left its ball: {norm} distance {0.1 + beyond:.9g} > ε 0.1"
     with pytest.raises(AssertionError, match=re.escape(text)):
         check_bounds("pgd", moved(0.1 + beyond), images, settings(norm, 0.1))
+
+
+def test_allows_more_where_the_numbers_are_larger_than_pixels() -> None:
+    images = torch.zeros(1, 1, 1, 2, dtype=torch.float64)
+    check_bounds("pgd", images + 0.1 + 3e-6, images, settings("linf", 0.1), unit=4)
+    with pytest.raises(AssertionError, match="left its ball"):
+        check_bounds("pgd", images + 0.1 + 5e-6, images, settings("linf", 0.1), unit=4)
 
 
 @pytest.mark.parametrize("pixel", [-1e-7, 1 + 2e-7])

@@ -189,6 +189,17 @@ def test_keeps_the_first_success_or_the_highest_loss(
     assert asked[0] == 100 > asked[1] > asked[3]
 
 
+def test_of_runs_of_one_loss_the_first_is_kept(model: nn.Module, images: Tensor, draws: Any) -> None:
+    runs = iter([images + 0.01, images + 0.02])
+
+    def constant(seen: Tensor) -> Tensor:
+        return torch.tensor([[1.0, 0.0]]).expand(len(seen), 2)
+
+    labels = torch.zeros(len(images), dtype=torch.int64)
+    kept = worst_of(lambda *_: next(runs), 2)(constant, images, labels, AttackSettings("linf", 9, 1, 1), draws())
+    assert torch.equal(kept, images + 0.01)
+
+
 @pytest.mark.parametrize("attack", [pgd, noise])
 def test_never_weaker(digits: Any, draws: Callable[..., torch.Generator], attack: Any) -> None:
     model, images, labels = digits
