@@ -42,6 +42,10 @@ def softmax_attention(
     """Return softmax attention, ``(B, H, N, d)`` throughout, by PyTorch's fused operator, without the N × N matrix.
 
     With ``causal``, queries fewer than the keys are the last ones. The ``slow`` operator has no dropout.
+
+    On a CPU, torch's backward pass takes the scores anew and, unless √d is a power of two, rounds them otherwise than
+    the forward pass did. Each weight is then off by the rounding of its score, 1 % in float32 for scores of 10⁵; and
+    from 10⁹ on, which takes entries of 10⁴, gradients are not numbers, where those of the slow operator are.
     """
     if version() == "slow" and not dropout:
         return softmax_attention_naive(q, k, v, causal, mask)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from against_naive import SIZES, compare, draw, padding
+from torch import Tensor
 
 from kattn_cli.kernels import softmax
 from kattn_cli.kernels.choice import operators
@@ -53,6 +54,35 @@ def test_slow_is_the_equation_but_with_dropout(monkeypatch: pytest.MonkeyPatch) 
         assert torch.equal(softmax_attention(q, k, v, causal=True, mask=mask), expected)
         assert softmax_attention(q, k, v, dropout=0.5) is dropped
     assert softmax_attention(q, k, v) is dropped
+
+
+def gradients_of_values(scale: float, d: int) -> tuple[Tensor, Tensor, Tensor, float]:
+    """By the fused and by the slow operator in float32, and exactly; and the largest score."""
+    q, k, v, cotangent = torch.randn(4, 1, 2, 197, d).unbind(0)
+    q, k, found = scale * q, scale * k, []
+    for version, dtype in (("fast", torch.float32), ("slow", torch.float32), ("slow", torch.float64)):
+        values = v.to(dtype).requires_grad_()
+        with operators(version):
+            out = softmax_attention(q.to(dtype).requires_grad_(), k.to(dtype), values)
+        found.append(torch.autograd.grad(out, values, cotangent.to(dtype))[0])
+    return found[0], found[1], found[2], (q @ k.mT).abs().max().item() / d**0.5
+
+
+@pytest.mark.parametrize(("scale", "d"), [(1, 48), (10, 48), (30, 48), (1e3, 16), (1e6, 16), (1e6, 64)])
+def test_gradients_of_large_scores(scale: float, d: int) -> None:
+    """Those of the fused operator bear the rounding of scores of up to 10⁴; where √d is a power of two, of any."""
+    fused, slow, exact, largest = gradients_of_values(scale, d)
+    assert (slow - exact).norm() < 1e-4 * exact.norm()
+    assert (fused - exact).norm() < max(1e-4, largest * 2**-22 if d == 48 else 0) * exact.norm()
+
+
+@pytest.mark.skipif("AVX" not in torch.backends.cpu.get_cpu_capability(), reason="rounds in other places")
+def test_gradients_of_scores_beyond_float32() -> None:
+    """As documented, and no longer to be, once this fails: torch's operator then does as the slow one."""
+    fused, slow, exact, largest = gradients_of_values(1e6, 48)
+    assert largest > 1e9
+    assert not fused.isfinite().all()
+    assert (slow - exact).norm() < 1e-6 * exact.norm()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
