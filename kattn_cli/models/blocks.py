@@ -43,6 +43,7 @@ class Block(nn.Module):
             given the mask, too.
         mlp_ratio: hidden width of the MLP over ``dim``; ISTA has none.
         layer_scale: where LayerScale's γ start, or None for no LayerScale.
+        norm_eps: ε of both layer norms.
         dropout: probability that an entry of what a branch adds is set to 0.
         drop_path: probability that a sample skips a branch (stochastic depth).
     """
@@ -55,16 +56,17 @@ class Block(nn.Module):
         feed_forward: FeedForward | nn.Module = "mlp",
         mlp_ratio: float = 4.0,
         layer_scale: float | None = None,
+        norm_eps: float = NORM_EPS,
         dropout: float = 0.0,
         drop_path: float = 0.0,
     ) -> None:
         super().__init__()
-        self.norm1 = nn.LayerNorm(dim, eps=NORM_EPS)
+        self.norm1 = nn.LayerNorm(dim, eps=norm_eps)
         self.attn = attn
         self.ls1 = _layer_scale(dim, layer_scale)
         self.dropout = nn.Dropout(dropout)
         self.drop_path1 = DropPath(drop_path)
-        self.norm2 = nn.LayerNorm(dim, eps=NORM_EPS)
+        self.norm2 = nn.LayerNorm(dim, eps=norm_eps)
         self.residual = feed_forward != "ista"
         if isinstance(feed_forward, str):
             feed_forward = Mlp(dim, int(dim * mlp_ratio)) if self.residual else Ista(dim)
@@ -102,15 +104,19 @@ class Block(nn.Module):
 class ClassBlock(nn.Module):
     """Only the first token, CLS, attends to all tokens and is fed forward (CaiT's class attention, as in XCiT).
 
-    Both norms go over all tokens (XCiT's ``tokens_norm``). As in the authors' program the other tokens pass
-    through both branches: x becomes ``2·norm₂(x + γ₁·norm₁(x))``.
+    As in the authors' program the other tokens pass through both branches: x becomes ``2·norm₂(x + γ₁·norm₁(x))``.
 
     Args:
         attn: attention that changes the first token and passes the others through.
+        tokens_norm: whether norm₂ goes over all tokens, or over CLS alone, so that the others become
+            ``2·(x + γ₁·norm₁(x))``; named as in XCiT.
     """
 
-    def __init__(self, dim: int, attn: nn.Module, *, mlp_ratio: float = 4.0, layer_scale: float = 1.0) -> None:
+    def __init__(
+        self, dim: int, attn: nn.Module, *, mlp_ratio: float = 4.0, layer_scale: float = 1.0, tokens_norm: bool = True
+    ) -> None:
         super().__init__()
+        self.tokens_norm = tokens_norm
         self.norm1 = nn.LayerNorm(dim, eps=NORM_EPS)
         self.attn = attn
         self.ls1 = LayerScale(dim, layer_scale)
@@ -119,8 +125,12 @@ class ClassBlock(nn.Module):
         self.ls2 = LayerScale(dim, layer_scale)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = self.norm2(x + self.ls1(self.attn(self.norm1(x))))
+        x = x + self.ls1(self.attn(self.norm1(x)))
+        if self.tokens_norm:
+            x = self.norm2(x)
         cls, others = x[:, :1], x[:, 1:]
+        if not self.tokens_norm:
+            cls = self.norm2(cls)
         return torch.cat((cls + self.ls2(self.mlp(cls)), 2 * others), 1)
 
 

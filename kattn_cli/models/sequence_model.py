@@ -21,6 +21,7 @@ DecoderState = tuple[int, list[Any]]
 class Stack(nn.Module):
     """Blocks and a norm, which encoder and decoder have in common.
 
+    ``layer_scale`` is where LayerScale's γ start, or None for no LayerScale; ``norm_eps`` ε of every layer norm.
     ``experts``: the options of :class:`~kattn_cli.models.experts.SparseExperts` in the place of every block's MLP, each
     expert as wide as that would be; None for MLPs.
     """
@@ -33,6 +34,8 @@ class Stack(nn.Module):
         dropout: float,
         drop_path: float,
         experts: Mapping[str, Any] | None = None,
+        layer_scale: float | None = None,
+        norm_eps: float = NORM_EPS,
     ) -> None:
         super().__init__()
         self.dropout = nn.Dropout(dropout)
@@ -40,11 +43,10 @@ class Stack(nn.Module):
         def fed() -> FeedForward | nn.Module:
             return "mlp" if experts is None else SparseExperts(dim, int(dim * mlp_ratio), **experts)
 
-        self.blocks = nn.ModuleList(
-            Block(dim, attn, feed_forward=fed(), mlp_ratio=mlp_ratio, dropout=dropout, drop_path=drop_path)
-            for attn in mechanisms
-        )
-        self.norm = nn.LayerNorm(dim, eps=NORM_EPS)
+        settings: dict[str, Any] = {"mlp_ratio": mlp_ratio, "layer_scale": layer_scale, "norm_eps": norm_eps}
+        settings |= {"dropout": dropout, "drop_path": drop_path}
+        self.blocks = nn.ModuleList(Block(dim, attn, feed_forward=fed(), **settings) for attn in mechanisms)
+        self.norm = nn.LayerNorm(dim, eps=norm_eps)
         self.grad_checkpointing = False
 
     def set_grad_checkpointing(self, enable: bool = True) -> None:
@@ -140,8 +142,10 @@ class _Decoder(Stack):
         dropout: float = 0.0,
         drop_path: float = 0.0,
         experts: Mapping[str, Any] | None = None,
+        layer_scale: float | None = None,
+        norm_eps: float = NORM_EPS,
     ) -> None:
-        super().__init__(mechanisms, dim, mlp_ratio, dropout, drop_path, experts)
+        super().__init__(mechanisms, dim, mlp_ratio, dropout, drop_path, experts, layer_scale, norm_eps)
         self.embed = nn.Embedding(vocabulary, dim)
         self.position = nn.Parameter(torch.empty(seq_len, dim))
         for weight in (self.embed.weight, self.position):

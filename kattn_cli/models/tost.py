@@ -17,6 +17,7 @@ from timm.models.xcit import PositionalEncodingFourier, conv3x3
 from torch import Tensor, nn
 
 from kattn_cli.attention.class_attention import ClassAttention
+from kattn_cli.kernels.precision import exact_dtype
 from kattn_cli.models.blocks import NORM_EPS, Block, ClassBlock, FeedForward
 from kattn_cli.models.channel_attention import ChannelAttention
 from kattn_cli.models.recomputed import checkpointed
@@ -32,6 +33,7 @@ class TokenStatisticsTransformer(nn.Module):
         mechanisms: the attention of each block, which is also the depth.
         patch_size: a power of two.
         heads: of the class attention, and of the channel attention.
+        tokens_norm: whether the class-attention blocks' second norm goes over all tokens, or over CLS alone.
         drop_path: the same in every block, as in XCiT.
     """
 
@@ -48,12 +50,13 @@ class TokenStatisticsTransformer(nn.Module):
         mlp_ratio: float,
         class_depth: int,
         layer_scale: float,
+        tokens_norm: bool = True,
         drop_path: float,
         feed_forward: FeedForward | Literal["channel"],
     ) -> None:
         super().__init__()
         self.patch_embed = conv_stem(channels, dim, patch_size)
-        self.pos_embed = PositionalEncodingFourier(dim=dim)
+        self.pos_embed = FourierPositions(dim=dim)
         self.cls_token = nn.Parameter(torch.zeros(1, 1, dim))
         sizes = {"mlp_ratio": mlp_ratio, "layer_scale": layer_scale}
 
@@ -65,7 +68,8 @@ class TokenStatisticsTransformer(nn.Module):
         )
         seq_len = (image_size // patch_size) ** 2 + 1
         self.cls_blocks = nn.ModuleList(
-            ClassBlock(dim, ClassAttention(dim, heads, seq_len=seq_len), **sizes) for _ in range(class_depth)
+            ClassBlock(dim, ClassAttention(dim, heads, seq_len=seq_len), tokens_norm=tokens_norm, **sizes)
+            for _ in range(class_depth)
         )
         self.norm = nn.LayerNorm(dim, eps=NORM_EPS)
         self.head = nn.Linear(dim, classes)
@@ -89,6 +93,28 @@ class TokenStatisticsTransformer(nn.Module):
 
     def _run(self, block: nn.Module, x: Tensor) -> Tensor:
         return checkpointed(block, x) if self.grad_checkpointing else block(x)
+
+
+class FourierPositions(PositionalEncodingFourier):
+    """Sines and cosines of a patch's row and column, projected to the model's width: ``(B, dim, height, width)``.
+
+    timm's, which computes them in float32 whatever the model's type, and in float64 for a model in float64.
+    """
+
+    def forward(self, batch: int, height: int, width: int) -> Tensor:
+        weight = self.token_projection.weight
+        rows, columns = (self._waves(n, exact_dtype(weight), weight.device) for n in (height, width))
+        code = torch.cat((rows[:, None].expand(-1, width, -1), columns[None].expand(height, -1, -1)), -1)
+        return self.token_projection(code[None].permute(0, 3, 1, 2).to(weight.dtype)).repeat(batch, 1, 1, 1)
+
+    def _waves(self, n: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+        """Return sin and cos in turn of ``2π i/n`` over growing wavelengths, for i = 1 … n: ``(n, hidden_dim)``."""
+        places = torch.arange(1, n + 1, device=device).to(dtype)
+        angles = places / (places[-1:] + self.eps) * self.scale
+        channels = torch.arange(self.hidden_dim, device=device).to(dtype)
+        wavelengths = self.temperature ** (2 * torch.div(channels, 2, rounding_mode="floor") / self.hidden_dim)
+        angles = angles[:, None] / wavelengths
+        return torch.stack((angles[:, 0::2].sin(), angles[:, 1::2].cos()), -1).flatten(1)
 
 
 def conv_stem(channels: int, dim: int, patch_size: int) -> nn.Sequential:

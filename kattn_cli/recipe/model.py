@@ -39,7 +39,7 @@ class Tost(BaseModel):
     """The architecture of ToST, which is XCiT's without local patch interaction, and FAN's.
 
     ``layer_scale`` is where LayerScale starts; XCiT has 1 with 12 layers and 1e-5 with 24. ``feed_forward: channel`` is
-    FAN's channel attention.
+    FAN's channel attention; ``tokens_norm: false`` leaves all but the class token out of the class blocks' second norm.
     """
 
     model_config = STRICT
@@ -51,6 +51,7 @@ class Tost(BaseModel):
     mlp_ratio: Annotated[float, Field(gt=0, le=16)] = 2.0
     class_depth: Annotated[int, Field(ge=1, le=16)] = 2
     layer_scale: Annotated[float, Field(gt=0, le=1)] = 1.0
+    tokens_norm: bool = True
     drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
     feed_forward: Literal["mlp", "ista", "channel"] = "mlp"
 
@@ -116,7 +117,11 @@ class Encoder(BaseModel):
 
 
 class Decoder(BaseModel):
-    """GPT-2's decoder, of causal mechanisms: it tells the next token of a text, or classifies by the last one."""
+    """GPT-2's decoder, of causal mechanisms: it tells the next token of a text, or classifies by the last one.
+
+    ``layer_scale`` is where LayerScale starts, null for none; ``norm_eps`` is ε of its layer norms.
+    ToST's language model has both.
+    """
 
     model_config = STRICT
     name: Literal["decoder"] = "decoder"
@@ -125,6 +130,8 @@ class Decoder(BaseModel):
     heads: Annotated[int, Field(ge=1, le=128)] = 4
     mlp_ratio: Annotated[float, Field(gt=0, le=16)] = 4.0
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    layer_scale: Annotated[float, Field(gt=0, le=1)] | None = None
+    norm_eps: Annotated[float, Field(gt=0, lt=1)] = 1e-6
     drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
     experts: Experts | None = None
 

@@ -41,6 +41,40 @@ def test_class_block_equals_the_authors() -> None:
     check(block, "tost_clsblock__tokensnorm1_N17_C24_h2", THEIRS)
 
 
+def test_class_block_without_tokens_norm_by_its_equations() -> None:
+    """XCiT's ``tokens_norm: false``: CLS alone goes through norm₂, and the others come out as 2·(x + γ₁·norm₁(x))."""
+    torch.manual_seed(0)
+    block = ClassBlock(8, ClassAttention(8, 2, seq_len=5), layer_scale=0.5, tokens_norm=False).double()
+    with torch.no_grad():
+        for parameter in block.parameters():
+            parameter.add_(0.3 * torch.randn_like(parameter))
+    x = torch.randn(2, 5, 8, dtype=torch.float64)
+    gamma1, gamma2 = block.ls1.gamma, block.ls2.gamma
+
+    def norm(z: torch.Tensor, of: nn.LayerNorm) -> torch.Tensor:
+        variance = z.var(-1, unbiased=False, keepdim=True)
+        return (z - z.mean(-1, keepdim=True)) / (variance + 1e-6).sqrt() * of.weight + of.bias
+
+    z = norm(x, block.norm1)
+    cls = norm(x[:, :1] + gamma1 * block.attn(z)[:, :1], block.norm2)
+    cls = cls + gamma2 * block.mlp(cls)
+    others = 2 * (x[:, 1:] + gamma1 * z[:, 1:])
+    assert_equal(block(x), torch.cat((cls, others), 1))
+
+
+def test_block_with_layer_scale_and_norm_eps_by_its_equations() -> None:
+    """``x + γ₁·attn(norm(x))``, then ``x + γ₂·mlp(norm(x))``, with ε in the norms."""
+    torch.manual_seed(0)
+    block = Block(8, SoftmaxAttention(8, 2, seq_len=5), layer_scale=0.25, norm_eps=0.1).double()
+    x = torch.randn(2, 5, 8, dtype=torch.float64)
+
+    def norm(z: torch.Tensor) -> torch.Tensor:
+        return (z - z.mean(-1, keepdim=True)) / (z.var(-1, unbiased=False, keepdim=True) + 0.1).sqrt()
+
+    mixed = x + 0.25 * block.attn(norm(x))
+    assert_equal(block(x), mixed + 0.25 * block.mlp(norm(mixed)))
+
+
 def test_ista_by_hand() -> None:
     """D x = (2, 0), so x − D x = (−1, 2) and Dᵀ of it is (0, −1); what falls below zero is cut off."""
     ista = Ista(2).double()

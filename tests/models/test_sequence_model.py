@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 from reference_vectors import assert_equal
-from torch import Tensor
+from torch import Tensor, nn
 
 from kattn_cli.attention import ATTENTIONS, attention_classes
 from kattn_cli.data.sequences import Padded
@@ -241,6 +241,37 @@ def language_model(
     torch.manual_seed(1)
     chosen = Attention(name=attention, **options)
     return away_from_the_start(build_language_model(Decoder(**SIZES), chosen, seq_len=seq_len, vocabulary=vocabulary))
+
+
+def test_a_decoder_with_layer_scale_and_norm_eps_by_its_equations() -> None:
+    """As ToST's language model has them: γ in both branches of every block, ε in every norm, the last one's too."""
+    sizes = {**SIZES, "layer_scale": 0.25, "norm_eps": 0.1}
+    torch.manual_seed(1)
+    model = build_language_model(Decoder(**sizes), Attention(name="softmax"), seq_len=8, vocabulary=TOKENS)
+    state = dict(model.backbone.named_parameters())
+    starts = [gamma.detach().unique().tolist() for name, gamma in state.items() if name.endswith("gamma")]
+    assert starts == 4 * [[0.25]]
+    state = dict(away_from_the_start(model).backbone.named_parameters())
+    tokens = torch.randint(TOKENS, (2, 8))
+
+    def norm(z: Tensor, name: str) -> Tensor:
+        variance = z.var(-1, unbiased=False, keepdim=True)
+        standard = (z - z.mean(-1, keepdim=True)) / (variance + 0.1).sqrt()
+        return standard * state[f"{name}.weight"] + state[f"{name}.bias"]
+
+    x = state["embed.weight"][tokens] + state["position"]
+    for layer in range(2):
+        block: Any = model.backbone.blocks[layer]
+        x = x + state[f"blocks.{layer}.ls1.gamma"] * block.attn(norm(x, f"blocks.{layer}.norm1"))
+        x = x + state[f"blocks.{layer}.ls2.gamma"] * block.mlp(norm(x, f"blocks.{layer}.norm2"))
+    assert_equal(model(tokens), norm(x, "norm") @ state["embed.weight"].T)
+    assert_equal(model.decode(tokens)[0], model(tokens))
+
+
+def test_a_decoder_has_neither_by_default() -> None:
+    model = language_model()
+    assert not any("gamma" in name for name in model.state_dict())
+    assert {module.eps for module in model.modules() if isinstance(module, nn.LayerNorm)} == {1e-6}
 
 
 def saved(model: LanguageModel, folder: Path) -> str:

@@ -214,6 +214,27 @@ MALFORMED: dict[str, tuple[str, str]] = {
         "name: x\nattention: softmax\nmodel: {weights: timm}\n",
         "model.weights  unknown key",
     ),
+    "option of the class-attention blocks": (
+        "name: x\nattention: tssa\nmodel: {name: tost, tokens_nrm: false}\n",
+        'line 3  model.tokens_nrm  unknown key; did you mean "tokens_norm"?',
+    ),
+    "option of a decoder": (
+        "name: x\nattention: softmax\nmodel: {name: decoder, layer_scale: 0, norm_esp: 1e-5}\n",
+        "line 3  model.layer_scale  must be greater than 0, not 0\nline 3  model.norm_esp  unknown key; "
+        'did you mean "norm_eps"?',
+    ),
+    "norm of no size": (
+        "name: x\nattention: softmax\nmodel: {name: decoder, norm_eps: 0}\n",
+        "line 3  model.norm_eps  must be greater than 0, not 0",
+    ),
+    "feature map that there is not": (
+        "name: x\nattention: {name: linear, feature_map: cosin}\n",
+        'attention.feature_map  expected one of elu, cosine, not "cosin"; did you mean "cosine"?',
+    ),
+    "feature map without its normaliser": (
+        "name: x\nattention: {name: linear, feature_map: cosine}\n",
+        "attention  feature_map: cosine needs convention: reference, since cosines can be negative and add up to 0",
+    ),
     "name that leaves the folder": (
         "name: ../x\nattention: softmax\n",
         'name  expected letters, digits and . _ + - with / between parts, not "../x"',
