@@ -4,6 +4,7 @@
 # make report: the page over results/reference
 # make reference: everything under results/reference again, from its recipes, into results/remade (hours; goes on where it was)
 # make reference-small: in under 20 minutes, what of it needs no data that do not install; then compared with what is committed
+# make mutants: what the tests kill of a random sample of mutants of each room, into results/mutants (hours; goes on where it was)
 # An exact set-up:  make demo CONSTRAINTS=constraints.txt
 
 PYTHON ?= python3
@@ -24,7 +25,7 @@ TABLES = rpc/table1 rpc/table2 rpc/table3 rpc/table5 rpc/table6 rpc/table9 rpc/t
 OWN = kattn/quickstart kattn/mechanisms kattn/architectures kattn/vision kattn/kernel_pca kattn/complexity kattn/benchmark kattn/audit kattn/image
 REPORT = $(KATTN) report results/reference --paper rpc --paper primal --paper tost --title 'Reference results' --output results/reference/report
 
-.PHONY: demo test gpu reference reference-small report lint types check install constraints clean
+.PHONY: demo test gpu reference reference-small report lint types check install mutants constraints clean
 
 demo: $(VENV)/.installed
 	$(KATTN) train quickstart --seed 0 --seed 1 --seed 2 --jobs 2 --results results/demo
@@ -52,6 +53,10 @@ reference-small: $(VENV)/.installed-test
 
 report: $(VENV)/.installed
 	$(REPORT)
+
+mutants: $(VENV)/.installed-test
+	$(PIP) --editable ".[mutation]"
+	$(BIN)/python tests/mutation.py results/mutants
 
 lint:
 	$(BIN)/ruff check .

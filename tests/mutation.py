@@ -172,6 +172,13 @@ def judge(name: str, folder: Path, everything: int, found: Sequence[Mutant]) -> 
     }, survivors
 
 
+def measure(name: str, folder: Path, count: int, seed: int) -> tuple[dict[str, object], list[str]]:
+    """Return a room's row, and what each survivor of the sample changes that is not known to be equivalent."""
+    prepare(ROOMS[name], folder)
+    everything = list(mutants(folder))
+    return judge(name, folder, len(everything), run(folder, sample(everything, count, seed)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
@@ -181,14 +188,10 @@ def main() -> None:
     asked = parser.parse_args()
     rows, survivors = [], []
     for name in asked.room or ROOMS:
-        folder = asked.folder.resolve() / name
-        prepare(ROOMS[name], folder)
-        everything = list(mutants(folder))
-        found = run(folder, sample(everything, asked.sample, asked.seed))
-        row, left = judge(name, folder, len(everything), found)
-        print(row, flush=True)
+        row, left = measure(name, asked.folder.resolve() / name, asked.sample, asked.seed)
         rows.append({"seed": asked.seed, **row})
         survivors += left
+        print(", ".join(f"{column} {value}" for column, value in row.items()), flush=True)
     with (asked.folder / "mutants.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, list(rows[0]))
         table.writeheader()
