@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from no_skips import pytest_addoption, pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401
 
 from kattn_cli.console import console
 from kattn_cli.figures import style

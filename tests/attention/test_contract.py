@@ -236,15 +236,20 @@ def test_causal_outputs_do_not_see_the_future(name: str, options: dict[str, Any]
 @each_causal
 @pytest.mark.parametrize("padded", ["right", "left"])
 def test_causal_with_padding(name: str, options: dict[str, Any], padded: str) -> None:
-    if options.get("variant") == "matrix" and padded == "left":
-        pytest.skip("S belongs to positions, which padding at the left moves")
     module = build(name, options, 9, causal=True).eval()
     x = draw(2, 9, 24)
     mask = first_tokens(9, 9, 5) if padded == "right" else first_tokens(9, 9, 5).flip(-1)
     out = module(x, mask)
     assert out.isfinite().all()
     torch.testing.assert_close(out[0], module(x)[0], rtol=1e-9, atol=1e-9)
-    torch.testing.assert_close(out[1, mask[1]], module(x[1:, mask[1]])[0], rtol=1e-9, atol=1e-9)
+    changed = x.masked_fill(~mask[..., None], 7.0)
+    torch.testing.assert_close(module(changed, mask)[1, mask[1]], out[1, mask[1]], rtol=1e-9, atol=1e-9)
+    alone = module(x[1:, mask[1]])[0]
+    if options.get("variant") == "matrix" and padded == "left":
+        # S belongs to positions, which padding at the left moves.
+        assert not torch.allclose(out[1, mask[1]], alone)
+    else:
+        torch.testing.assert_close(out[1, mask[1]], alone, rtol=1e-9, atol=1e-9)
 
 
 @each_causal

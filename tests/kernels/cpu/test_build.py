@@ -36,7 +36,7 @@ def test_without_a_compiler_torch_computes(tmp_path: Path, monkeypatch: pytest.M
 
 
 @needs_compiler
-@pytest.mark.skipif(sys.platform == "win32", reason="a shell script")
+@pytest.mark.skipif(sys.platform == "win32", reason="the system runs no shell scripts")
 def test_a_compiler_that_fails_is_told_once(tmp_path: Path) -> None:
     broken = tmp_path / "cc"
     broken.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "no such option" >&2\nexit 1\n')
