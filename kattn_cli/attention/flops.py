@@ -21,6 +21,11 @@ def softmax(rows: int, width: int) -> int:
     return 5 * rows * width
 
 
+def standardisation(n: int, dim: int) -> int:
+    """Count mean, subtraction, square, sum and division for each entry."""
+    return 5 * n * dim
+
+
 def softmax_attention(n: int, dim: int, heads: int) -> int:
     """Count ``softmax(q kᵀ / √d) v``: two products, the scaling and the softmax."""
     return 4 * n * n * dim + heads * n * n + softmax(heads * n, n)

@@ -47,6 +47,15 @@ class AttentionMechanism(nn.Module):
         if not self.causal:
             raise ValueError("only a causal mechanism decodes")
 
+    def require_deviation(self) -> None:
+        """Refuse to standardise the entries of a token in a head, where there is one.
+
+        Raises:
+            ValueError: if heads are one wide.
+        """
+        if self.head_dim < 2:
+            raise ValueError(f"standardise needs heads at least 2 wide, and dim = {self.dim} in {self.heads} are 1")
+
 
 class QKVAttention(AttentionMechanism):
     """Queries, keys and values from one projection, an operator on them, heads joined, an output projection.
@@ -63,8 +72,13 @@ class QKVAttention(AttentionMechanism):
         """Return the output for every token, ``(B, N, C)``.
 
         ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
-        q, k, v = split_projections(self.qkv(x), self.heads, 3)
+        q, k, v = self.projected(x)
         return self.proj(join_heads(self.operate(q, k, v, mask)))
+
+    def projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values, ``(B, H, N, d)`` each."""
+        q, k, v = split_projections(self.qkv(x), self.heads, 3)
+        return q, k, v
 
     @abstractmethod
     def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:

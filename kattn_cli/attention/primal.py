@@ -70,10 +70,12 @@ class Scores(NamedTuple):
 class PrimalAttention(AttentionMechanism):
     """``[e; r] W_c + b_c`` for the scores of both sets of singular vectors. ``(B, N, C)`` to the same.
 
-    ``eta`` weighs the KSVD term that :meth:`auxiliary_loss` adds to the loss of the task.
+    ``eta`` weighs the KSVD term that :meth:`auxiliary_loss` adds to the loss of the task. f(X) has ``s · rank_multi``
+    rows, but no more than ``seq_len``; with ``repeat_rows`` all of them, some rows of X then several times.
 
     Raises:
-        ValueError: if the causal form is asked to depend on data, since f(X) samples the future.
+        ValueError: if the causal form is asked to depend on data, since f(X) samples the future; or if rows are to be
+            repeated where none are sampled.
     """
 
     supports_causal = True
@@ -87,6 +89,7 @@ class PrimalAttention(AttentionMechanism):
         causal: bool = False,
         s: Annotated[int, Field(ge=1, le=4096)] = 20,
         rank_multi: Annotated[int, Field(ge=1, le=1000)] = 10,
+        repeat_rows: bool = False,
         eta: Annotated[float, Field(ge=0)] = 0.1,
         projection: Literal["data-dependent", "data-independent"] = "data-dependent",
         feature_map: Literal["cosine", "exp"] = "cosine",
@@ -106,7 +109,10 @@ class PrimalAttention(AttentionMechanism):
         if causal and self.data_dependent:
             raise ValueError("the causal form needs projection: data-independent, since f(X) samples the future")
         d = self.head_dim
-        rows = min(s * rank_multi, seq_len) if self.data_dependent else d
+        if repeat_rows and not self.data_dependent:
+            raise ValueError("repeat_rows needs projection: data-dependent; the other samples no rows")
+        wanted = s * rank_multi
+        rows = (wanted if repeat_rows else min(wanted, seq_len)) if self.data_dependent else d
         self.qk = nn.Linear(dim, 2 * dim, bias=qkv_bias)
         self.w_e = nn.Parameter(torch.empty(heads, rows, s))
         self.w_r = nn.Parameter(torch.empty(heads, rows, s))

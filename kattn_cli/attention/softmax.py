@@ -8,14 +8,21 @@ from pydantic import Field
 from torch import Tensor
 
 from kattn_cli.attention import flops
-from kattn_cli.attention.heads import join_heads, split_projections
+from kattn_cli.attention.heads import join_heads
 from kattn_cli.attention.key_value_cache import KeyValueCache, extend
 from kattn_cli.attention.mechanism import QKVAttention
-from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
+from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix, standardised
 
 
 class SoftmaxAttention(QKVAttention):
-    """``softmax(q kᵀ / √d) v``, then the output projection. ``(B, N, C)`` to the same."""
+    """``softmax(q kᵀ / √d) v``, then the output projection. ``(B, N, C)`` to the same.
+
+    ``standardise``: q and k of each token and head get mean 0 and deviation 1, as in the program with which the RPC
+    authors measure the projection error.
+
+    Raises:
+        ValueError: if heads are one wide, and have no deviation.
+    """
 
     supports_causal = True
 
@@ -26,11 +33,19 @@ class SoftmaxAttention(QKVAttention):
         *,
         seq_len: int,
         causal: bool = False,
+        standardise: bool = False,
         qkv_bias: bool = True,
         attn_drop: Annotated[float, Field(ge=0, lt=1)] = 0.0,
     ) -> None:
         super().__init__(dim, heads, causal=causal, qkv_bias=qkv_bias)
-        self.attn_drop = attn_drop
+        if standardise:
+            self.require_deviation()
+        self.standardise, self.attn_drop = standardise, attn_drop
+
+    def projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values, ``(B, H, N, d)`` each, the first two standardised if they are to be."""
+        q, k, v = super().projected(x)
+        return (standardised(q), standardised(k), v) if self.standardise else (q, k, v)
 
     def operate(self, q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         dropout = self.attn_drop if self.training else 0.0
@@ -39,7 +54,7 @@ class SoftmaxAttention(QKVAttention):
     def decode(self, x: Tensor, state: KeyValueCache | None = None) -> tuple[Tensor, KeyValueCache]:
         """Return the outputs for the next tokens ``(B, n, C)``, and the cache to give back with those that follow."""
         self.require_causal()
-        q, k, v = split_projections(self.qkv(x), self.heads, 3)
+        q, k, v = self.projected(x)
         state = extend(state, k, v)
         several = x.shape[1] > 1  # a single token sees all there are, which needs no mask
         return self.proj(join_heads(softmax_attention(q, *state, causal=several))), state
@@ -47,18 +62,18 @@ class SoftmaxAttention(QKVAttention):
     def remember(self, x: Tensor, state: KeyValueCache | None = None) -> KeyValueCache:
         """Return the cache with tokens ``(B, n, C)`` appended, but no outputs, which would not be linear in n."""
         self.require_causal()
-        _, k, v = split_projections(self.qkv(x), self.heads, 3)
+        _, k, v = self.projected(x)
         return extend(state, k, v)
 
     def kernel_inputs(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return queries, keys and values, ``(B, H, N, d)`` each."""
-        q, k, v = split_projections(self.qkv(x), self.heads, 3)
-        return q, k, v
+        """Return queries, keys and values as they meet in the softmax, ``(B, H, N, d)`` each."""
+        return self.projected(x)
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return ``A(q, k)``, ``(B, H, N, N)``."""
-        q, k, _ = split_projections(self.qkv(x), self.heads, 3)
+        q, k, _ = self.projected(x)
         return softmax_matrix(q, k, self.causal, mask)
 
     def operator_flops(self, n: int) -> int:
-        return flops.softmax_attention(n, self.dim, self.heads)
+        standardisation = 2 * flops.standardisation(n, self.dim) if self.standardise else 0
+        return standardisation + flops.softmax_attention(n, self.dim, self.heads)

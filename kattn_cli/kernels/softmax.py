@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor
 
@@ -26,6 +27,17 @@ def softmax_matrix(q: Tensor, k: Tensor, causal: bool = False, mask: Tensor | No
     if allowed is not None:
         scores = scores.masked_fill(~allowed, -math.inf)  # `visible` leaves each query a key
     return scores.softmax(-1)
+
+
+@exactly
+def standardised(z: Tensor) -> Tensor:
+    """Return ``z`` with mean 0 and (unbiased) deviation 1 of each token and head, so that ``‖z‖² = d − 1``.
+
+    As the RPC authors' program does with queries and keys. Where all entries are equal, there is no deviation: zeros.
+    """
+    # The clamp is for padding, which may be nothing but zeros.
+    deviation = z.std(-1, keepdim=True).clamp(min=torch.finfo(z.dtype).tiny)
+    return (z - z.mean(-1, keepdim=True)) / deviation
 
 
 @exactly

@@ -23,12 +23,15 @@ from kattn_cli.errors import RecipeError
 VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name in ATTENTIONS),
     ("softmax", {"qkv_bias": False}),
+    ("softmax", {"standardise": True}),
+    ("symmetric", {"standardise": True}),
     ("rpc", {"convention": "reference", "iterations": 2}),
     ("rpc", {"convention": "textbook", "iterations": 2}),
     ("rpc", {"asymmetric": "iterate", "lambda": 0.1}),
     ("primal", {"convention": "reference"}),
     ("primal", {"projection": "data-independent", "s": 3}),
     ("primal", {"scores": "e", "s": 3, "rank_multi": 2}),
+    ("primal", {"repeat_rows": True, "s": 3}),
     ("primal", {"feature_map": "exp", "trace": "projected", "s": 3}),
     ("tssa", {"normalize": False}),
     ("mssa", {"qkv_bias": True}),
@@ -52,6 +55,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 ]
 CAUSAL_VARIANTS: list[tuple[str, dict[str, Any]]] = [
     *((name, {}) for name, cls in attention_classes().items() if cls.supports_causal and name != "primal"),
+    ("softmax", {"standardise": True}),
+    ("symmetric", {"standardise": True}),
     ("rpc", {"convention": "reference", "lambda": 0.1}),
     ("rpc", {"asymmetric": "iterate", "lambda": 0.1}),
     ("primal", {"projection": "data-independent"}),

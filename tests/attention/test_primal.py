@@ -113,6 +113,38 @@ def test_sequences_shorter_than_the_longest_equal_the_authors() -> None:
     check_forward_backward(fill(module, vector, SERIES), vector, SERIES)
 
 
+def test_rows_beyond_the_longest_sequence_equal_the_authors() -> None:
+    """The same numbers of a module built for 16 tokens, if it may repeat rows; without, it has no more than 16."""
+    vector = load("primal_ts__shorter_L16_max33_C24_h2_s4x6")
+    merge(vector, "qk", "query_projection", "key_projection")
+    module = PrimalAttention(24, 2, seq_len=16, s=4, rank_multi=6, repeat_rows=True, convention="reference")
+    check_forward_backward(fill(module, vector, SERIES), vector, SERIES)
+    assert PrimalAttention(24, 2, seq_len=16, s=4, rank_multi=6).w_e.shape == (2, 16, 4)
+
+
+def test_repeated_rows_by_hand() -> None:
+    """Seven rows of four: ⌊3i/6⌋, among the tokens alone where some are padding."""
+    module = PrimalAttention(12, 2, seq_len=4, s=7, rank_multi=1, repeat_rows=True).double()
+    x = torch.randn(1, 4, 12, dtype=torch.float64)
+    q, k = module.qk(x)[0].unflatten(-1, (2, 2, 6)).unbind(1)
+    for mask, places in [
+        (None, [0, 0, 1, 1, 2, 2, 3]),
+        (torch.tensor([[True, False, True, True]]), [0, 0, 0, 2, 2, 2, 3]),
+    ]:
+        module(x, mask)
+        assert module._last is not None
+        rows = x[0, places].unflatten(-1, (2, 6))
+        for head in range(2):
+            for z, weight, found in ((q, module.w_e, module._last.e), (k, module.w_r, module._last.r)):
+                phi = z[:, head] / z[:, head].norm(dim=-1, keepdim=True)
+                assert_equal(found[0, head], phi @ (rows[:, head].T @ weight[head]))
+
+
+def test_rows_that_are_not_sampled_are_not_repeated() -> None:
+    with pytest.raises(ValueError, match="repeat_rows needs projection: data-dependent"):
+        PrimalAttention(24, 2, seq_len=16, projection="data-independent", repeat_rows=True)
+
+
 def test_long_range_arena_equals_the_authors() -> None:
     """Whose loss can take the trace of the projected weights, ``W_{e|X}ᵀ W_{r|X}``."""
     vector = load("primal_lra__nopad_N33_C24_h2_s4x8_tracex")

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import pytest
 import torch
-from reference_vectors import BASELINE, check_forward_backward, fill, load_baseline, names
+from reference_vectors import (
+    BASELINE,
+    assert_equal,
+    check_forward_backward,
+    check_outputs,
+    fill,
+    load,
+    load_baseline,
+    names,
+)
 from timm.layers import Attention
 
 from kattn_cli.attention.softmax import SoftmaxAttention
+from kattn_cli.kernels.softmax import standardised
 
 
 def test_equals_timm_with_its_own_weights() -> None:
@@ -24,3 +34,27 @@ def test_equals_the_primal_authors_baseline(name: str) -> None:
     vector = load_baseline(name)
     module = SoftmaxAttention(24, 2, seq_len=33)
     check_forward_backward(fill(module, vector, BASELINE), vector, BASELINE)
+
+
+def test_standardised_queries_and_keys_equal_the_authors_program() -> None:
+    """The one that logs the projection error: it attends with q and k of mean 0 and deviation 1."""
+    vector = load("jproj__N16_C24_h2")
+    module = SoftmaxAttention(24, 2, seq_len=16, standardise=True)
+    check_outputs(fill(module, vector, {name: name for name in module.state_dict()}), vector)
+    q, k, v = module.kernel_inputs(vector["x"])
+    assert_equal(q, vector["q_normalised"])
+    assert_equal(k, vector["k_normalised"])
+    assert_equal(v, vector["v"])
+
+
+def test_a_token_without_deviation_is_standardised_to_zeros() -> None:
+    """As padding can be; its gradient is finite."""
+    z = torch.tensor([[3.0, 3.0, 3.0], [1.0, 2.0, 3.0]], dtype=torch.float64, requires_grad=True)
+    assert_equal(standardised(z), torch.tensor([[0.0, 0.0, 0.0], [-1.0, 0.0, 1.0]], dtype=torch.float64))
+    (gradient,) = torch.autograd.grad(standardised(z).square().sum(), z)
+    assert gradient.isfinite().all()
+
+
+def test_heads_of_width_one_are_not_standardised() -> None:
+    with pytest.raises(ValueError, match="standardise needs heads at least 2 wide, and dim = 4 in 4 are 1"):
+        SoftmaxAttention(4, 4, seq_len=3, standardise=True)

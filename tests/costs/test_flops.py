@@ -38,6 +38,16 @@ def test_flops_by_hand(name: str, options: dict[str, int], products: str) -> Non
     assert counted.matrix_products == matrix_products
 
 
+def test_standardising_costs_five_operations_an_entry() -> None:
+    """Mean, subtraction, square, sum, division; of queries and keys, or of keys that are both."""
+    for name, projections in (("softmax", 2), ("symmetric", 1)):
+        plain, standardised = (
+            count_flops(build_attention(name, options, dim=24, heads=3, seq_len=10), 10, 24).flops
+            for options in ({}, {"standardise": True})
+        )
+        assert standardised - plain == projections * 5 * 10 * 24
+
+
 CASES = [
     (name, causal) for name, cls in attention_classes().items() for causal in (False, True)[: 1 + cls.supports_causal]
 ]

@@ -231,6 +231,18 @@ MALFORMED: dict[str, tuple[str, str]] = {
         "name: x\nattention: {name: linear, feature_map: cosin}\n",
         'attention.feature_map  expected one of elu, cosine, not "cosin"; did you mean "cosine"?',
     ),
+    "misspelt standardise": (
+        "name: x\nattention: {name: softmax, standardize: true}\n",
+        'attention.standardize  unknown key; did you mean "standardise"?',
+    ),
+    "repeated rows that are a number": (
+        "name: x\nattention: {name: primal, repeat_rows: 3}\n",
+        "attention.repeat_rows  expected true or false, not 3",
+    ),
+    "repeated rows that are not sampled": (
+        "name: x\nattention: {name: primal, projection: data-independent, repeat_rows: true}\n",
+        "attention  repeat_rows needs projection: data-dependent; the other samples no rows",
+    ),
     "feature map without its normaliser": (
         "name: x\nattention: {name: linear, feature_map: cosine}\n",
         "attention  feature_map: cosine needs convention: reference, since cosines can be negative and add up to 0",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 
 import torch
-from reference_vectors import assert_equal, load
+from reference_vectors import assert_equal, fill, load
 
 from kattn_cli.attention.heads import split_projections
+from kattn_cli.attention.softmax import SoftmaxAttention
 from kattn_cli.audit.items.alignment.theorem_values import theorem_values
-from kattn_cli.audit.items.projection_error.measure import kernel_projection_error, projection_error, standardised
+from kattn_cli.audit.items.projection_error.measure import kernel_projection_error, projection_error
+from kattn_cli.kernels.softmax import standardised
 
 
 def test_equals_what_the_authors_log() -> None:
@@ -21,6 +23,19 @@ def test_equals_what_the_authors_log() -> None:
     error = projection_error(q, k, v, "reference")
     torch.testing.assert_close(error.feature, vector["aux_phiq_norm_sq"], rtol=1e-9, atol=0)
     torch.testing.assert_close(error.feature - error.projection, vector["aux_error"], rtol=1e-9, atol=1e-9)
+    assert_equal(error.logged(), vector["logged_train_error"])
+
+
+def test_of_a_model_that_attends_so_it_is_that_of_its_own_output() -> None:
+    """h is what the model attends to, and what the authors log is met from what meets in its softmax."""
+    vector = load("jproj__N16_C24_h2")
+    module = SoftmaxAttention(24, 2, seq_len=16, standardise=True)
+    fill(module, vector, {name: name for name in module.state_dict()})
+    q, k, v = module.kernel_inputs(vector["x"])
+    error = projection_error(q, k, v, "reference")
+    attended = module.attention_matrix(vector["x"]) @ v
+    assert_equal(attended, vector["h_out"])
+    assert_equal(error.projection, attended.square().sum(-1))
     assert_equal(error.logged(), vector["logged_train_error"])
 
 

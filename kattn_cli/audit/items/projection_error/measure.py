@@ -4,7 +4,10 @@ Source: RPC-Attention, "Unveiling the Hidden Structure of Self-Attention via Ker
 B: batch, H: heads, N: tokens, d: head width.
 
 ``reference`` is what the authors' program logs: it standardises q and k, takes the normaliser of the softmax from
-key 0, and leaves the 1/√d out of the exponents, but not out of the attention.
+key 0, and leaves the 1/√d out of the exponents, but not out of the attention. It standardises them here, inside the
+measure, whether or not the model attended so: h is then not what the model computed. Of a model that does attend with
+standardised q and k (``standardise: true`` of softmax and symmetric attention, which the authors' program measures),
+standardising again changes nothing, and both terms are the model's own.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from typing import Literal, NamedTuple, get_args
 from torch import Tensor
 
 from kattn_cli.audit.view import View, softmax_layers
-from kattn_cli.kernels.softmax import softmax_matrix
+from kattn_cli.kernels.softmax import softmax_matrix, standardised
 from kattn_cli.runs.csv_rows import Row
 
 Convention = Literal["paper", "reference"]
@@ -52,11 +55,6 @@ def kernel_projection_error(log_self: Tensor, log_cross: Tensor, v: Tensor) -> P
     """Return both of any kernel: ``log κ(q_i, q_i)`` ``(…, N)``, ``log κ(q_i, k_j)`` ``(…, N, N)``, v ``(…, N, D)``."""
     log_feature = log_self - 2 * log_cross.logsumexp(-1)
     return ProjectionError(log_feature.exp(), (log_cross.softmax(-1) @ v).square().sum(-1))
-
-
-def standardised(z: Tensor) -> Tensor:
-    """Return ``z`` with mean 0 and (unbiased) deviation 1 of each token and head, so that ``‖z‖² = d − 1``."""
-    return (z - z.mean(-1, keepdim=True)) / z.std(-1, keepdim=True)
 
 
 def projection_errors(view: View) -> Iterator[Row]:
