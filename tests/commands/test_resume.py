@@ -38,6 +38,21 @@ def test_unchanged(interrupted: tuple[Path, Run], tiny_recipe: Path, capfd: pyte
     assert "going on from step 10 of 10; the recipe is unchanged" in capfd.readouterr().out
 
 
+def test_a_run_from_before_an_option_is_unchanged_by_its_default(
+    interrupted: tuple[Path, Run], tiny_recipe: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    results, run = interrupted
+    path = run.folder / "recipe.yaml"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    older = [line for line in lines if not line.strip().startswith("standardise:")]
+    assert len(older) < len(lines)
+    path.write_text("".join(older), encoding="utf-8")
+    with pytest.raises(RunError, match=r"another recipe: attention\.standardise was False and is True\."):
+        resume(tiny_recipe, results, "attention.standardise=true")
+    resume(tiny_recipe, results)
+    assert "the recipe is unchanged" in capfd.readouterr().out
+
+
 def test_changed_keys_are_named_and_refused(interrupted: tuple[Path, Run], tiny_recipe: Path) -> None:
     results, run = interrupted
     words = (
