@@ -67,3 +67,25 @@ def test_among_some_classes_only() -> None:
     e = math.e
     assert some.confidence().tolist() == pytest.approx([e / (e + 1), e**4 / (e**4 + 1), e / (e + 1)])
     assert some.measures().top5 == 100
+
+
+class Counting(Fixed):
+    """Its auxiliary loss is the number of inputs of the last batch."""
+
+    layer_reduction = "sum"
+
+    def mechanisms(self) -> list[nn.Module]:
+        return [self]
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.seen = float(len(x))
+        return super().forward(x)
+
+    def auxiliary_loss(self) -> Tensor:
+        return torch.tensor(self.seen)
+
+
+def test_auxiliary_loss_weighs_a_last_smaller_batch_by_its_size(split: MemorySplit) -> None:
+    """Five images by two: (2 · 2 + 2 · 2 + 1 · 1) / 5."""
+    found = evaluate(Counting(), split, batch_size=2)  # type: ignore[arg-type]
+    assert found.auxiliary_loss == pytest.approx(9 / 5)

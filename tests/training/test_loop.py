@@ -18,10 +18,11 @@ from kattn_cli.experiment.build import build, data_of
 from kattn_cli.experiment.recipes import load
 from kattn_cli.recipe.schema import Recipe, Train
 from kattn_cli.tasks import objective_of
+from kattn_cli.training import loop
 from kattn_cli.training.evaluate import Evaluation
 from kattn_cli.training.loop import Hooks, Interrupted, Trainer, Update
 from kattn_cli.training.seed import Stream, derived_seed, generator, seed_torch
-from kattn_cli.training.step import build_optimizer, learning_rate
+from kattn_cli.training.step import build_optimizer, learning_rate, set_learning_rate
 
 TIMES = ("images_per_second", "seconds")
 
@@ -288,6 +289,62 @@ def test_accumulation_gives_the_gradients_of_the_whole_batch(tiny_recipe: Path, 
     assert tables[0] == pytest.approx(tables[1], abs=1e-5)
 
 
+@pytest.mark.parametrize("accumulate", [1, 3])
+@pytest.mark.parametrize("share", [None, 0.1, 2.0])
+def test_gradients_of_a_step_by_hand(accumulate: int, share: float | None, tiny_recipe: Path, tmp_path: Path) -> None:
+    """Of the smoothed cross-entropy's mean over the batch, however many its parts; clipped to a share of their norm.
+
+    AdamW forgives gradients of another scale, so that no loss would tell.
+    """
+    twin = trainer(load(tiny_recipe), Recorder(), tmp_path)
+    ((shard, images, labels),) = next(twin.feed.shards(twin.plan.batches(0)))
+    assert len(shard.indices) == 256
+    logs = twin.model(images).log_softmax(-1)
+    (-0.9 * logs[range(256), labels] - 0.1 * logs.mean(-1)).mean().backward()
+    expected = [parameter.grad for parameter in twin.model.parameters()]
+    norm = torch.cat([gradient.flatten() for gradient in expected if gradient is not None]).norm().item()
+    overrides = [f"train.accumulate={accumulate}", *([f"train.clip_grad={share * norm}"] if share else [])]
+    training = trainer(load(tiny_recipe, overrides), Recorder(), tmp_path)
+    loss = training.step(next(training.feed.shards(training.plan.batches(0))), lr=0.0)
+    assert loss.item() == pytest.approx((-0.9 * logs[range(256), labels] - 0.1 * logs.mean(-1)).mean().item(), rel=1e-5)
+    for parameter, gradient in zip(training.model.parameters(), expected, strict=True):
+        assert (parameter.grad is None) is (gradient is None)
+        if parameter.grad is not None and gradient is not None:
+            torch.testing.assert_close(parameter.grad, gradient * min(share or 1, 1), rtol=1e-4, atol=1e-7)
+
+
+def test_rows_of_an_epoch_are_means_over_all_images(tiny_recipe: Path, tmp_path: Path) -> None:
+    """Of weights that all but stand still; the last of five batches is of 233 images, not 256."""
+    recorder = Recorder()
+    training = trainer(load(tiny_recipe, ["train.lr=1e-12", "train.min_lr=2e-13"]), recorder, tmp_path)
+    splits = data_of(load(tiny_recipe)).splits
+    found = {}
+    with torch.no_grad():
+        for name, smoothing in (("train", 0.1), ("validation", 0.0)):
+            images, labels = splits[name].take(torch.arange(len(splits[name])))
+            logits = training.model.eval()(images).double()
+            loss = torch.nn.functional.cross_entropy(logits, labels, label_smoothing=smoothing).item()
+            found[name] = {"loss": loss, "top1": 100 * (logits.argmax(-1) == labels).double().mean().item()}
+    training.run()
+    for row in recorder.rows:
+        assert {name: row[name] for name in ("loss", "top1")} == pytest.approx(found[row["split"]], rel=1e-5)
+    # The rate of the epoch's last step: the end of the warm-up, then the fifth of five steps of the cosine.
+    last = 2e-13 + 8e-13 * 0.5 * (1 + math.cos(math.pi * 4 / 5))
+    assert [row["lr"] for row in recorder.rows[::2]] == pytest.approx([1e-12, last], rel=1e-9)
+    assert [(row["epoch"], row["step"]) for row in recorder.rows] == [(1, 5), (1, 5), (2, 10), (2, 10)]
+
+
+def test_every_part_of_a_step_has_random_numbers_of_its_own(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seed of the run, the stream of steps, and a number that no other part of the training has."""
+    drawn: list[tuple[int, Stream, int]] = []
+    monkeypatch.setattr(loop, "seed_all", lambda *seeds: drawn.append(seeds))
+    recipe = load(tiny_recipe, ["train.accumulate=2", "seed=3"])
+    trainer(recipe, Recorder(), tmp_path).run()
+    assert drawn == [(3, Stream.STEP, number) for number in range(2 * 10)]
+
+
 def test_gradient_checkpointing_changes_nothing(recipe: Recipe, tiny_recipe: Path, tmp_path: Path) -> None:
     tables = []
     for chosen in ("false", "true"):
@@ -354,6 +411,18 @@ def test_learning_rate_by_hand() -> None:
     assert 0 < rates[29] < 0.01
 
 
+def test_a_warm_up_of_so_many_steps_takes_the_place_of_one_of_epochs() -> None:
+    settings = Train(lr=1.0, min_lr=0.2, warmup_lr=0.1, epochs=2, warmup_epochs=1, warmup_steps=3)
+    rates = [learning_rate(step, 5, settings) for step in range(10)]
+    cosine = [0.2 + 0.4 * (1 + math.cos(math.pi * step / 7)) for step in range(7)]
+    assert rates == pytest.approx([0.4, 0.7, 1.0, *cosine])
+
+
+def test_a_training_that_is_all_warm_up_ends_at_the_full_rate() -> None:
+    settings = Train(lr=1.0, epochs=1, warmup_epochs=1)
+    assert [learning_rate(step, 4, settings) for step in range(4)] == pytest.approx([0.25, 0.5, 0.75, 1.0])
+
+
 def test_learning_rate_is_timms() -> None:
     """DeiT's schedule by update: warm-up from 1e-6, cosine to 1e-5."""
     settings = Train(lr=1e-3, min_lr=1e-5, warmup_lr=1e-6, epochs=10, warmup_epochs=2)
@@ -374,6 +443,16 @@ def test_vectors_are_not_decayed() -> None:
     assert decayed == {0.5: 9, 0.0: 9}
 
 
+def test_the_optimizer_is_adamw_as_published_and_all_its_groups_have_one_rate() -> None:
+    optimizer = build_optimizer(torch.nn.Linear(3, 3), Train(lr=0.25))
+    set_learning_rate(optimizer, 0.125)
+    assert {(group["lr"], group["betas"], group["eps"]) for group in optimizer.param_groups} == {
+        (0.125, (0.9, 0.999), 1e-8)
+    }
+    assert [group["weight_decay"] for group in optimizer.param_groups] == [0.0, 0.05]
+    assert not any(group["amsgrad"] or group["maximize"] for group in optimizer.param_groups)
+
+
 def test_streams_and_counters_have_seeds_of_their_own() -> None:
     seeds = {derived_seed(seed, stream, k) for seed in (0, 1) for stream in Stream for k in range(5)}
     assert len(seeds) == 2 * len(Stream) * 5
@@ -381,6 +460,20 @@ def test_streams_and_counters_have_seeds_of_their_own() -> None:
         torch.randperm(9, generator=generator(0, Stream.ORDER, 1)),
         torch.randperm(9, generator=generator(0, Stream.ORDER, 1)),
     )
+
+
+def test_concrete_seeds_that_must_never_change() -> None:
+    """Or a run that was begun before could not go on as it would have, nor an attack be made again."""
+    assert [(stream.name, derived_seed(0, stream)) for stream in Stream] == [
+        ("INITIALISATION", 7896617691693857887),
+        ("ORDER", 2918264622725855778),
+        ("STEP", 8597659618385908031),
+        ("ATTACK", 3291213472928352369),
+        ("COMPLEXITY", 2494635221133837528),
+        ("IMAGE", 6102389744414414618),
+        ("CORRUPTION", 3656545308831359172),
+    ]
+    assert derived_seed(1, Stream.ORDER, 2) == 4577980684254263135
 
 
 def test_metrics_table_is_the_same_twice(tiny_recipe: Path, tmp_path: Path) -> None:
