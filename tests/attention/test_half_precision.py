@@ -36,6 +36,7 @@ VARIANTS: list[tuple[str, dict[str, Any], bool]] = [
     ("rpc", {"lambda": 0.2, "convention": "textbook", "iterations": 2}, False),
     ("scaled", {"variant": "matrix"}, False),
     ("linear", {"convention": "reference"}, False),
+    ("linear", {"convention": "reference", "feature_map": "cosine"}, False),
     ("performer", {"convention": "reference"}, False),
     ("performer", {"kernel": "relu"}, False),
     ("nystromformer", {"convention": "reference"}, False),
@@ -143,7 +144,7 @@ def results(module: nn.Module, x: Tensor, autocast: torch.dtype | None = None) -
         found["auxiliary"] = term
         loss = loss + 1000 / term.item() * term  # neither lost beside the other, nor beyond float16
     loss.backward()
-    found["input"] = x.grad  # type: ignore[assignment]
+    found["input"] = x.grad
     found |= {key: p.grad for key, p in module.named_parameters() if p.grad is not None and p.numel()}
     return {key: value.detach().float() for key, value in found.items()}
 

@@ -124,7 +124,8 @@ def test_the_environment_chooses() -> None:
 
 def counted(monkeypatch: pytest.MonkeyPatch, place: str, name: str) -> list[str]:
     """What the function of a module adds to whenever it is called."""
-    module, calls = import_module(f"kattn_cli.kernels.{place}"), []
+    module = import_module(f"kattn_cli.kernels.{place}")
+    calls: list[str] = []
     function = getattr(module, name)
 
     def counting(*arguments: Any, **options: Any) -> Any:

@@ -150,13 +150,13 @@ def test_running_direction_is_a_multiple_of_the_mean(monkeypatch: pytest.MonkeyP
 def test_objective_of_half_precision_is_exact(dtype: torch.dtype, convention: Convention) -> None:
     """Σ e² of 1,025 tokens is beyond float16, and bfloat16 rounds it by a part in 256."""
     e, r, w_e, w_r = torch.randn(2, 1, 2, 1025, 20), torch.randn(2, 1, 2, 1025, 20), draw(2, 9, 20), draw(2, 9, 20)
-    inputs = [z.to(dtype) for z in (4 * e[0], 4 * r[0], w_e, w_r, torch.rand(2, 20))]
-    exact = [z.double() for z in inputs]
-    objective = ksvd_objective(*inputs, convention)
-    torch.testing.assert_close(objective.double(), ksvd_objective(*exact, convention), rtol=1e-5, atol=0)
-    energy = torch.cat((exact[0], exact[1]), -1).square().sum(-2)
-    of_energy = ksvd_objective_of(energy.float(), 1025, *inputs[2:], convention)
-    torch.testing.assert_close(of_energy.double(), ksvd_objective(*exact, convention), rtol=1e-5, atol=0)
+    e, r, w_e, w_r, weight = (z.to(dtype) for z in (4 * e[0], 4 * r[0], w_e, w_r, torch.rand(2, 20)))
+    expected = ksvd_objective(e.double(), r.double(), w_e.double(), w_r.double(), weight.double(), convention)
+    found = ksvd_objective(e, r, w_e, w_r, weight, convention)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=0)
+    energy = torch.cat((e, r), -1).float().square().sum(-2)
+    of_energy = ksvd_objective_of(energy, 1025, w_e, w_r, weight, convention)
+    torch.testing.assert_close(of_energy.double(), expected, rtol=1e-5, atol=0)
 
 
 def test_exp_features_of_half_precision_keep_their_range() -> None:
