@@ -113,6 +113,29 @@ def test_state(tmp_path: Path) -> None:
     assert not has_state(tmp_path / "elsewhere")
 
 
+def test_no_code_of_a_state_is_run(tmp_path: Path) -> None:
+    """A pickle may name any function: one that would make a folder is refused, not called."""
+
+    class Payload:
+        def __reduce__(self) -> tuple[object, ...]:
+            return os.mkdir, (str(tmp_path / "made"),)
+
+    save_state(tmp_path, {"step": 3})
+    torch.save({"step": 4, "model": Payload()}, tmp_path / "checkpoints" / STATE)
+    with pytest.raises(CheckpointError, match=r"resume\.pt: is cut short or damaged .*UnpicklingError"):
+        load_state(tmp_path)
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_state_of_an_unknown_step_is_used_too(tmp_path: Path) -> None:
+    for progress in (None, {"step": 7}):
+        save_state(tmp_path, {"progress": progress})
+    (tmp_path / "checkpoints" / STATE).write_bytes(b"half")
+    notes: list[str] = []
+    assert load_state(tmp_path, notes.append) == {"progress": None}
+    assert notes[0].endswith("; using the one before it.")
+
+
 def filled(step: int, size: int = 40) -> nn.Linear:
     """A layer whose every number is ``step``."""
     layer = nn.Linear(size, size)

@@ -54,7 +54,7 @@ def train_transform(
     if settings.flip:
         steps.append(transforms.RandomHorizontalFlip(settings.flip))
     if settings.randaugment:
-        steps.append(_rand_augment(settings.randaugment, image_size, fill_levels(mean[:channels])))
+        steps.append(_rand_augment(settings.randaugment, fill_levels(mean[:channels])))
     return transforms.Compose([*steps, pil_to_tensor])
 
 
@@ -62,14 +62,10 @@ def _converted(image: Image.Image, mode: str) -> Image.Image:
     return image if image.mode == mode else image.convert(mode)
 
 
-def _rand_augment(policy: str, image_size: int, fill: tuple[int, ...]) -> RandAugment:
+def _rand_augment(policy: str, fill: tuple[int, ...]) -> RandAugment:
     """Return timm's RandAugment as its ``create_transform`` sets it up for DeiT; posterize keeps a bit at least."""
     parse_policy(policy)
-    hparams = {
-        "translate_const": int(image_size * 0.45),
-        "img_mean": fill if len(fill) > 1 else fill[0],
-        "interpolation": Image.Resampling.BICUBIC,
-    }
+    hparams = {"img_mean": fill if len(fill) > 1 else fill[0], "interpolation": Image.Resampling.BICUBIC}
     # timm 1.0.22 takes inc0 for inc1
     augment = rand_augment_transform(policy.replace("-inc0", ""), hparams)
     for operation in augment.ops:
