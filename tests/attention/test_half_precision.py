@@ -34,6 +34,8 @@ VARIANTS: list[tuple[str, dict[str, Any], bool]] = [
     ("primal", {"feature_map": "exp"}, True),
     ("rpc", {"lambda": 0.05, "convention": "reference"}, False),
     ("rpc", {"lambda": 0.2, "convention": "textbook", "iterations": 2}, False),
+    ("softmax", {"standardise": True}, False),
+    ("symmetric", {"standardise": True}, False),
     ("scaled", {"variant": "matrix"}, False),
     ("linear", {"convention": "reference"}, False),
     ("linear", {"convention": "reference", "feature_map": "cosine"}, False),
