@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -317,7 +318,7 @@ def test_rows_of_an_epoch_are_means_over_all_images(tiny_recipe: Path, tmp_path:
     """Of weights that all but stand still; the last of five batches is of 233 images, not 256."""
     recorder = Recorder()
     training = trainer(load(tiny_recipe, ["train.lr=1e-12", "train.min_lr=2e-13"]), recorder, tmp_path)
-    splits = data_of(load(tiny_recipe)).splits
+    splits: Mapping[Any, Any] = data_of(load(tiny_recipe)).splits
     found = {}
     with torch.no_grad():
         for name, smoothing in (("train", 0.1), ("validation", 0.0)):
@@ -330,7 +331,7 @@ def test_rows_of_an_epoch_are_means_over_all_images(tiny_recipe: Path, tmp_path:
         assert {name: row[name] for name in ("loss", "top1")} == pytest.approx(found[row["split"]], rel=1e-5)
     # The rate of the epoch's last step: the end of the warm-up, then the fifth of five steps of the cosine.
     last = 2e-13 + 8e-13 * 0.5 * (1 + math.cos(math.pi * 4 / 5))
-    assert [row["lr"] for row in recorder.rows[::2]] == pytest.approx([1e-12, last], rel=1e-9)
+    assert [row["lr"] for row in recorder.rows[::2]] == pytest.approx([1e-12, last], rel=1e-9, abs=0)
     assert [(row["epoch"], row["step"]) for row in recorder.rows] == [(1, 5), (1, 5), (2, 10), (2, 10)]
 
 
