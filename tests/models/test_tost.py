@@ -61,7 +61,7 @@ def ours_by_theirs(theirs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("tokens_norm", [True, False])
 def test_equals_timms_xcit_without_local_patch_interaction(train: bool, tokens_norm: bool) -> None:
     torch.manual_seed(0)
-    sizes = {"img_size": 32, "patch_size": 8, "embed_dim": 48, "depth": 2, "num_heads": 4}
+    sizes: dict[str, Any] = {"img_size": 32, "patch_size": 8, "embed_dim": 48, "depth": 2, "num_heads": 4}
     theirs = Xcit(**sizes, num_classes=5, eta=0.5, tokens_norm=tokens_norm)
     for parameter in theirs.parameters():
         nn.init.normal_(parameter, std=0.3)
@@ -87,7 +87,7 @@ def test_position_code_by_hand_in_float64() -> None:
     code = FourierPositions(dim=64).double()
     with torch.no_grad():
         code.token_projection.weight.copy_(torch.eye(64)[..., None, None])
-        code.token_projection.bias.zero_()
+        nn.init.zeros_(code.token_projection.get_parameter("bias"))
     found = code(1, 3, 5)
     for place, angle_of in [
         (0, lambda row, column: 2 * math.pi * (row + 1) / (3 + 1e-6)),
