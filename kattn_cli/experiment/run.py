@@ -19,9 +19,10 @@ from kattn_cli.experiment.build import build, data_of
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import RECIPE, Run
+from kattn_cli.runs.weights import kept_name, weights_path
 from kattn_cli.tables.frames import KEPT
 from kattn_cli.tasks import task_reading
-from kattn_cli.training.checkpoint import has_weights, kept_epochs, kept_name, load_weights, weights_path
+from kattn_cli.training.checkpoint import has_weights, kept_epochs, load_weights
 from kattn_cli.training.opened import Moment, OpenRun, identity
 
 

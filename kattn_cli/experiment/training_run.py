@@ -32,11 +32,12 @@ from kattn_cli.recipe.schema import Recipe
 from kattn_cli.runs.csv_rows import append_rows, read_rows, write_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import RECIPE, Run, create_run
+from kattn_cli.runs.weights import weights_path
 from kattn_cli.runs.whole_file import write_text
 from kattn_cli.tasks import task_reading
 from kattn_cli.tasks.expert_loads import note_epoch
 from kattn_cli.tasks.task import AnyTask
-from kattn_cli.training.checkpoint import has_state, load_state, save_state, save_weights, weights_path
+from kattn_cli.training.checkpoint import has_state, load_state, save_state, save_weights
 from kattn_cli.training.distributed import World
 from kattn_cli.training.loop import Hooks, Interrupted, Progress, Trainer, Update
 from kattn_cli.training.objective import Objective

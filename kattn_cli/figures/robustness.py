@@ -10,9 +10,11 @@ from matplotlib.axes import Axes
 from kattn_cli.figures.style import Palette, band, integer_ticks, leftmost, legend_above, panels, save, side_by_side
 from kattn_cli.tables.attack_names import SIGNS
 from kattn_cli.tables.frames import over_seeds, seeds_caption
+from kattn_cli.tables.measurements import apart, settings
 from kattn_cli.tables.statistics import wilson_interval
 
-SAME = ["attack", "norm", "epsilon_units", "targeted", "steps", "restarts"]
+TITLED = ["attack", "norm", "epsilon_units", "targeted"]
+"""What a title tells of a panel anyway; of all else it tells what differs between panels."""
 TITLES = {"noise": "uniform noise", "autoattack": "AutoAttack", "square": "Square"}
 
 
@@ -21,13 +23,15 @@ def draw_robustness(attacks: pd.DataFrame, folder: Path) -> Path:
 
     Bands and bars are 95 % intervals: Student-t over seeds, Wilson for a single one.
     """
-    series = list(attacks.groupby(SAME, sort=False))
+    same = settings(attacks, ["epsilon", "name"])
+    of_panels = attacks.assign(apart=apart(attacks, TITLED, [one for one in same if one not in TITLED]))
+    series = [(rows.iloc[0], rows) for _, rows in of_panels.groupby(same, sort=False, dropna=False)]
     swept = [(key, rows) for key, rows in series if rows["epsilon"].nunique() > 1]
     single = [rows for _, rows in series if rows["epsilon"].nunique() == 1]
     figure, every = panels(len(swept) + bool(single))
     palette = Palette()
-    for axes, (key, rows) in zip(every, swept, strict=False):
-        _over_epsilon(axes, rows, dict(zip(SAME, key, strict=True)), palette)
+    for axes, (what, rows) in zip(every, swept, strict=False):
+        _over_epsilon(axes, rows, what, palette)
     if single:
         _side_by_side(every[-1], pd.concat(single), palette)
     for axes in leftmost(every):
@@ -38,7 +42,7 @@ def draw_robustness(attacks: pd.DataFrame, folder: Path) -> Path:
     return save(figure, folder, "robustness", caption)
 
 
-def _over_epsilon(axes: Axes, rows: pd.DataFrame, what: dict[str, object], palette: Palette) -> None:
+def _over_epsilon(axes: Axes, rows: pd.DataFrame, what: pd.Series, palette: Palette) -> None:
     points = over_seeds(pd.concat([_clean(rows), rows]), ("label", "mechanism", "epsilon"), "top1")
     unit = 255 if what["norm"] == "linf" else 1
     for (label, mechanism), part in points.dropna(subset="mean").groupby(["label", "mechanism"]):
@@ -88,8 +92,8 @@ def _side_by_side(axes: Axes, rows: pd.DataFrame, palette: Palette) -> None:
     axes.set_ylim(-2, 102)
 
 
-def _title(what: dict[str, object]) -> str:
+def _title(what: pd.Series) -> str:
     parts = [TITLES.get(str(what["attack"]), str(what["attack"]).upper())]
-    parts += ["targeted"] if what["targeted"] is True else []
+    parts += ["targeted"] if what["targeted"] in (True, "True") else []
     parts += ["(normalised)"] if what["epsilon_units"] == "normalised" else []
-    return " ".join(parts)
+    return " ".join(filter(None, [*parts, what["apart"]]))

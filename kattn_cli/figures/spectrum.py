@@ -12,13 +12,14 @@ from kattn_cli.figures.lines import audit_caption, mean_lines
 from kattn_cli.figures.style import Palette, band, from_zero, integer_ticks, leftmost, legend_above, panels, save
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.frames import chosen_weights, frame, seeds_caption, shared_epochs
+from kattn_cli.tables.measurements import told_apart
 
 QUANTITIES = {"effective_rank": "effective rank", "rank_90": "rank for 90 % of Σσ²"}
 
 
 def draw_spectra(runs: Sequence[Run], folder: Path) -> list[Path]:
     """Draw explained variance, effective rank over layers, and that over the kept epochs where there are several."""
-    spectra, ranks = (frame(runs, f"{name}.csv") for name in ("spectrum", "effective_rank"))
+    spectra, ranks = (told_apart(frame(runs, f"{name}.csv")) for name in ("spectrum", "effective_rank"))
     pictures = [draw_spectrum(spectra, folder)] if len(spectra) else []
     if len(ranks):
         pictures.append(draw_effective_rank(ranks, folder))

@@ -16,6 +16,7 @@ from kattn_cli.papers.values import sequence_values
 from kattn_cli.runs.run import RECIPE, Run
 from kattn_cli.tables.complexity import completed
 from kattn_cli.tables.frames import attack_frame, errors_of_runs, frame, shared_folder
+from kattn_cli.tables.measurements import settings, told_apart
 
 OF_IMAGES = ("attacks", "corruption", "corruption_errors", "eval", "metrics")
 """Tables of which the runs on images count alone; those on sequences have their own, :attr:`Evidence.sequences`."""
@@ -81,7 +82,7 @@ class Evidence:
             return self._mean_errors()
         rows = attack_frame(self.runs) if name == "attacks" else frame(self.runs, f"{name}.csv")
         if name not in OF_IMAGES or rows.empty:
-            return rows
+            return told_apart(rows)
         return rows[~rows["folder"].isin(list(self._of_sequences))]
 
     def labels(self, name: str) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -106,9 +107,14 @@ class Evidence:
 
     def _mean_errors(self) -> pd.DataFrame:
         """Return the mean ``error`` over types and severities, in %, of how many ``images`` and ``types``."""
-        of_run = ["label", "mechanism", "run_seed", "folder", "images"]
+        of_type = ["corruption", "severity", "textures", "name"]
+        of_run = ["label", "mechanism", "run_seed", "folder"]
         rows = [
-            {**together.iloc[0][of_run], "types": len(errors), "error": errors.mean()}
+            {
+                **together[together["severity"] > 0].iloc[0][[*of_run, *settings(together, of_type)]],
+                "types": len(errors),
+                "error": errors.mean(),
+            }
             for together, errors in errors_of_runs(self.table("eval"))
         ]
         return pd.DataFrame(rows)

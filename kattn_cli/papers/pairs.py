@@ -14,6 +14,7 @@ from kattn_cli.papers.claim import Finding, Verdict, judged
 from kattn_cli.papers.evidence import Evidence, by_seed, less, shown, split_label
 from kattn_cli.papers.paper import Paper
 from kattn_cli.tables.frames import clean_rows
+from kattn_cli.tables.measurements import of_one_checkpoint, require_one, settings
 
 Choose = Callable[[pd.DataFrame], pd.DataFrame]
 Printed = Callable[[str], float]
@@ -74,7 +75,7 @@ def image_pairs(
     base: str,
     *,
     choose: Choose = lambda rows: rows,
-    on: Sequence[str] = (),
+    one_of: Sequence[str] = (),
     column: str = "top1",
 ) -> Iterator[ImagePair]:
     """Yield recipes called like ``ours`` beside ``base`` of their folder, where both have rows that can be compared.
@@ -82,14 +83,26 @@ def image_pairs(
     Args:
         table, ours, base: see :meth:`~kattn_cli.papers.evidence.Evidence.pairs`.
         choose: which of a label's rows.
-        on: columns that must be the same in both, beside the seed; of rows alike in them the last counts.
+        one_of: columns of which a run has one row a value, of as many images as both models were measured on, and of
+            its best weights, if it has such.
+
+    Only rows that are the same measurement are compared, by every column of their identity; the weights'
+    fingerprints alone differ.
+
+    Raises:
+        RunError: if both models have several rows of one run that fit, in one line.
     """
-    keys = ["run_seed", *on]
     for label, *both in evidence.pairs(table, ours, base):
-        parts = [choose(rows).drop_duplicates(keys, keep="last") for rows in both]
+        parts = [of_one_checkpoint(choose(rows)) for rows in both]
+        identified = [] if table == "metrics" else settings(parts[0], ["name"])
+        keys = ["run_seed", *dict.fromkeys([*one_of, *identified])]
+        keys = [one for one in keys if one in parts[1]]
+        parts = [part.drop_duplicates(keys, keep="last") for part in parts]
         joined = parts[0].merge(parts[1], on=keys, suffixes=("", "_base"))
-        if "images" in on:
+        if "images" in keys:
             joined = joined[joined["images"] == joined.groupby("run_seed")["images"].transform("max")]
+        if table != "metrics":
+            require_one(joined, f"{table}.csv", ["run_seed", *one_of], ["name", *one_of])
         joined = joined.dropna(subset=[column, f"{column}_base"])
         if len(joined):
             yield ImagePair(label, *_means(joined, column), str(joined["folder"].iloc[0]))
@@ -97,7 +110,7 @@ def image_pairs(
 
 def clean_pairs(evidence: Evidence, ours: str, base: str) -> Iterator[ImagePair]:
     """Yield pairs of clean test top-1, over the most images that both were measured on."""
-    return image_pairs(evidence, "eval", ours, base, choose=clean_rows, on=["images"])
+    return image_pairs(evidence, "eval", ours, base, choose=clean_rows)
 
 
 def sequence_pairs(

@@ -228,6 +228,8 @@ def _here(one: pd.Series, unit: str, digits: int) -> str:
         return f"here nothing was measured of both with one seed, so {UNDECIDED}"
     mean, low, high = (_signed(f"{one[key]:.{digits}f}") for key in ("difference", "difference_low", "difference_high"))
     interval = "one seed" if one["pairs"] == 1 else f"95 % interval {low} … {high}, {one['pairs']:.0f} seeds"
+    if one["pairs"] > 1 and math.isnan(one["difference_low"]):
+        interval = f"the same for {one['pairs']:.0f} seeds"
     return f"here {mean}{unit} ({interval}), {one['verdict']}"
 
 

@@ -13,6 +13,7 @@ from kattn_cli.papers.described import CORPORA, Described, image_run, is_sequenc
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.corruption_errors import ALL_TYPES
 from kattn_cli.tables.frames import attack_frame, clean_rows, errors_of_runs, frame
+from kattn_cli.tables.measurements import apart, of_one_checkpoint, settings
 from kattn_cli.tables.values import (
     SEGMENTATION,
     asked_for,
@@ -98,28 +99,32 @@ def _number(one: pd.Series, kind: str, row: str, metric: str, value: float, **mo
 def _clean(table: pd.DataFrame) -> Numbers:
     if table.empty:
         return
-    clean = clean_rows(table).sort_values("images", kind="stable")
-    for _, one in clean.drop_duplicates(["label", "run_seed"], keep="last").iterrows():
+    clean = of_one_checkpoint(clean_rows(table)).sort_values("images", kind="stable")
+    clean = clean.drop_duplicates(["label", "run_seed"], keep="last")
+    for (_, one), how in zip(clean.iterrows(), apart(clean, [], settings(clean, ["images"])), strict=True):
         for metric in ("top1", "top5"):
-            yield _number(one, "clean", "IN-1K", metric, one[metric], measured="clean test set")
+            yield _number(one, "clean", "IN-1K", metric, one[metric], measured=f"clean test set {how}".rstrip())
 
 
 def _clean_where_attacked(table: pd.DataFrame, known: set[str]) -> Numbers:
     """Yield the clean accuracy of runs that were attacked and never evaluated, on the most images."""
     if table.empty or "clean_top1" not in table:
         return
-    of_others = table[~table["folder"].isin(known)].sort_values("images", kind="stable")
-    for _, one in of_others.drop_duplicates(["label", "run_seed"], keep="last").iterrows():
-        how = f"{one['images']} clean test images"
+    of_others = of_one_checkpoint(table[~table["folder"].isin(known)]).sort_values("images", kind="stable")
+    of_others = of_others.drop_duplicates(["label", "run_seed"], keep="last")
+    for (_, one), words in zip(of_others.iterrows(), apart(of_others, [], ["checkpoint"]), strict=True):
+        how = f"{one['images']} clean test images {words}".rstrip()
         yield _number(one, "clean", "IN-1K", "top1", one["clean_top1"], measured=how)
 
 
 def _folders(table: pd.DataFrame) -> Numbers:
     if "aupr" not in table:
         return
-    for _, one in table.dropna(subset="aupr").iterrows():
-        name = str(one["split"])
-        row = next((row for row, pattern in SHIFTED.items() if re.fullmatch(pattern, name, re.IGNORECASE)), "")
+    scored = of_one_checkpoint(table.dropna(subset="aupr"))
+    for (_, one), how in zip(scored.iterrows(), apart(scored, ["split"], settings(scored, ["split"])), strict=True):
+        name = f"{one['split']} {how}".rstrip()
+        split = str(one["split"])
+        row = next((row for row, pattern in SHIFTED.items() if re.fullmatch(pattern, split, re.IGNORECASE)), "")
         if row:
             yield _number(one, "shifted", row, "top1", one["top1"], measured=name)
         else:
@@ -127,9 +132,12 @@ def _folders(table: pd.DataFrame) -> Numbers:
 
 
 def _corrupted(evaluated: pd.DataFrame, compared: pd.DataFrame) -> Numbers:
-    for together, errors in errors_of_runs(evaluated):
+    found = list(errors_of_runs(evaluated))
+    made = pd.DataFrame([together.iloc[-1] for together, _ in found])
+    words = apart(made, [], settings(made, ["images", "severity", "corruption", "textures"])) if found else []
+    for (together, errors), how in zip(found, words, strict=True):
         one = together.iloc[-1]
-        yield _number(one, "corrupted", "IN-C", "top1", 100 - errors.mean(), measured="corrupted")
+        yield _number(one, "corrupted", "IN-C", "top1", 100 - errors.mean(), measured=f"corrupted {how}".rstrip())
         for name, error in errors.items():
             yield _number(one, "by_type", str(name), "top1", 100 - error)
     if compared.empty:
@@ -147,7 +155,7 @@ def _attacked(table: pd.DataFrame) -> Numbers:
     """Yield accuracies at the greatest ε of each attack, as the RPC paper reports it."""
     if table.empty:
         return
-    same = ["folder", "attack", "norm", "epsilon_units", "targeted"]
+    same = ["folder", *settings(table, ["epsilon", "images", "name"])]
     greatest = table.sort_values("epsilon", kind="stable").drop_duplicates(same, keep="last")
     for _, one in greatest.sort_index().iterrows():
         for metric in ("top1", "top5"):
@@ -190,6 +198,7 @@ def _accuracies(runs: Sequence[Run], described: ByFolder) -> Numbers:
     evaluated = frame(runs, "eval.csv")
     if evaluated.empty:
         return
+    evaluated = of_one_checkpoint(evaluated)
     if "images" in evaluated:
         evaluated = evaluated.sort_values("images", kind="stable")
     known = [("top1", clean_rows(evaluated)), ("validation_top1", evaluated[evaluated["split"] == "validation"])]

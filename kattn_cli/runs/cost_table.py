@@ -96,7 +96,7 @@ class CostTable:
             RunError: if it cannot be written.
         """
         if self._key(row) in self._rows:
-            replace_rows(self.path, [row], self.keys)
+            replace_rows(self.path, [row], measured=[column for column in row if column not in self.keys])
         else:
             append_rows(self.path, [row])
         self._rows[self._key(row)] = {column: _text(value) for column, value in row.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import StringIO
 from itertools import count
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from kattn_cli.errors import RunError
+from kattn_cli.runs.identity import WEIGHTS, identity
 from kattn_cli.runs.whole_file import faults_as, write_text
 
 Row = Mapping[str, Any]
@@ -151,12 +152,21 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     return [dict(zip(records[0], record, strict=True)) for record in records[1:]]
 
 
-def replace_rows(path: Path, rows: Sequence[Row], key: Sequence[str]) -> None:
-    """Add rows to a CSV; rows already there with the same ``key`` columns give way.
+def replace_rows(path: Path, rows: Sequence[Row], measured: Collection[str] = ()) -> None:
+    """Add rows to a CSV; those already there that are the same measurements give way.
+
+    See :mod:`kattn_cli.runs.identity` for which those are. A row that does not name its weights gives way to one that
+    does.
+
+    Args:
+        measured: columns of values that only this table has.
 
     Raises:
         RunError: if they cannot be written; what was there before stays.
     """
-    fresh = {tuple(str(row[column]) for column in key) for row in rows}
-    kept = [row for row in read_rows(path) if tuple(row.get(column) for column in key) not in fresh]
-    write_rows(path, [*kept, *rows])
+
+    def key(row: Row) -> frozenset[tuple[str, str]]:
+        return frozenset((column, text) for column, text in identity(row).items() if column not in measured)
+
+    fresh = {key(row) for row in rows} | {key({**row, WEIGHTS: ""}) for row in rows}
+    write_rows(path, [*(row for row in read_rows(path) if key(row) not in fresh), *rows])

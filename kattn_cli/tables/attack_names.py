@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import Any
 
 import pandas as pd
 
 from kattn_cli.attacks import ATTACKS
+from kattn_cli.tables.measurements import apart, settings
 
 SIGNS = {"linf": "ℓ∞", "l2": "ℓ2", "l1": "ℓ1"}
-DEFAULTS: dict[str, Any] = {
-    "norm": "linf",
-    "epsilon_units": "pixels in [0, 1]",
-    "steps": 0,
-    "restarts": 1,
-    "targeted": False,
-}
-"""What the columns of an attack hold where a file of an earlier version lacks them."""
-IDENTITY = ["attack", "norm", "epsilon", "epsilon_units", "steps", "restarts", "targeted"]
-"""Columns that make two rows of one run two measurements."""
+ALWAYS = ("attack", "norm", "epsilon", "epsilon_units", "restarts", "targeted")
+"""Columns that a name always tells; of all others it tells those in which rows differ that are alike in these."""
+SHARE = "step_share"
+"""The step as the command line takes it: a share of ε, or as it is of attacks that need no budget."""
 
 
 def epsilon_text(epsilon: float, norm: str = "linf") -> str:
@@ -30,21 +24,37 @@ def epsilon_text(epsilon: float, norm: str = "linf") -> str:
     return SIGNS[norm] if math.isinf(epsilon) else f"{SIGNS[norm]} {epsilon:.3g}"
 
 
-def attack_name(row: pd.Series, *, steps: bool = False) -> str:
-    """Return one row's name; with ``steps`` where they differ between rows that are otherwise alike."""
+def with_step_share(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with a column :data:`SHARE` in place of ``step_size``, which grows with ε."""
+    if "step_size" not in table:
+        return table
+    shares = [
+        size / epsilon if _has_budget(str(attack), epsilon) else size
+        for attack, epsilon, size in zip(table["attack"], table["epsilon"], table["step_size"], strict=True)
+    ]
+    return table.drop(columns="step_size").assign(**{SHARE: [float(f"{share:.6g}") for share in shares]})
+
+
+def _has_budget(attack: str, epsilon: float) -> bool:
+    return math.isfinite(epsilon) and (attack not in ATTACKS or ATTACKS[attack].needs_budget)
+
+
+def attack_name(row: pd.Series, apart: str = "") -> str:
+    """Return one row's name, with what tells it ``apart`` from rows that would have the same."""
     parts = [str(row["attack"]), epsilon_text(row["epsilon"], row.get("norm", "linf"))]
     parts += ["normalised"] if row.get("epsilon_units") == "normalised" else []
     parts += ["targeted"] if row.get("targeted") is True or str(row.get("targeted")) == "True" else []
-    parts += [f"{row['steps']} steps"] if steps else []
     parts += [f"{row['restarts']} restarts"] if int(row.get("restarts", 1)) > 1 else []
-    return " ".join(parts)
+    return " ".join(filter(None, [*parts, apart]))
 
 
 def named(table: pd.DataFrame) -> pd.DataFrame:
-    """Return ``table`` with a column ``name``, in the order of :data:`~kattn_cli.attacks.ATTACKS` and rising ε."""
-    alike = [column for column in IDENTITY if column != "steps"]
-    several = table.groupby(alike, dropna=False)["steps"].transform("nunique") > 1
-    names = [attack_name(row, steps=bool(more)) for (_, row), more in zip(table.iterrows(), several, strict=True)]
+    """Return ``table`` with a column ``name``, in the order of :data:`~kattn_cli.attacks.ATTACKS` and rising ε.
+
+    No two measurements have one name: ``pgd 4/255 40 steps``, ``pgd 4/255 step 0.1``, ``pgd 4/255 last``.
+    """
+    differing = apart(table, ALWAYS, settings(table, (*ALWAYS, "step_size")))
+    names = [attack_name(row, words) for (_, row), words in zip(table.iterrows(), differing, strict=True)]
     order = ["epsilon_units", "attack", "norm", "targeted", "epsilon", "steps", "restarts"]
     ranked = table.assign(name=names).sort_values(order, key=_rank, kind="stable")
     return ranked.reset_index(drop=True)

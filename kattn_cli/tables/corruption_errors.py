@@ -12,11 +12,15 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from kattn_cli.tables.measurements import of_one_checkpoint, require_one, settings
+
 SEVERITIES = frozenset(range(1, 6))
 ALL_TYPES = 15
 """As many types of corruption as ImageNet-C has."""
 
 _SETTING = ["checkpoint", "parameters", "seed", "images"]
+_OF_ONE = ["split", "corruption", "severity", "textures", "class"]
+"""What is another for each row of one setting; frost alone has photographs."""
 
 
 @dataclass(frozen=True)
@@ -82,23 +86,29 @@ def summary(table: pd.DataFrame) -> Summary:
 def measured_together(table: pd.DataFrame, split: str = "test") -> pd.DataFrame:
     """Return the corrupted rows of one run's ``eval.csv`` that belong together, and the clean one of these images.
 
-    They share weights, checkpoint, parameters, seed and number of images. Of several such settings it is the one over
-    the most images, then of the most rows, then the last measured. Rows of weights that are no longer there do not
-    count: those of the last row of a checkpoint are. Nothing, in a file of an earlier version.
+    They share checkpoint, parameters, seed and number of images, and whatever else a measurement is identified by. Of
+    several such settings it is one of the best weights, where these were measured, over the most images, then of the
+    most rows, then the last measured. Rows of weights that are no longer there do not count: those of the last row of
+    a checkpoint are. Nothing, in a file of an earlier version. Frost of several photographs cannot count as one.
+
+    Raises:
+        RunError: if a type of one severity is there twice all the same, with other photographs of frost.
     """
     if "corruption" not in table or table.empty:
         return table.iloc[:0]
+    setting = [*_SETTING, *settings(table, [*_SETTING, *_OF_ONE])]
     filled = table.assign(
-        **{name: table[name].astype(object).fillna("") for name in (*_SETTING, "weights", "corruption")}
+        **{name: table[name].astype(object).fillna("") for name in (*setting, "weights", "corruption")}
     )
     newest = filled.groupby("checkpoint", sort=False)["weights"].transform("last")
-    current = filled[filled["weights"] == newest]
+    current = of_one_checkpoint(filled[filled["weights"] == newest])
     corrupted = current[(current["corruption"] != "") & (current["split"] == split)]
     if corrupted.empty:
         return table.iloc[:0]
-    order = corrupted.reset_index().groupby(_SETTING)["index"].agg(["count", "max"]).reset_index()
+    order = corrupted.reset_index().groupby(setting)["index"].agg(["count", "max"]).reset_index()
     best = order.sort_values(["images", "count", "max"]).iloc[-1]
-    same = (corrupted[_SETTING] == best[_SETTING]).all(axis=1)
+    same = (corrupted[setting] == best[setting]).all(axis=1)
+    require_one(corrupted[same], "eval.csv", ["corruption", "severity"], ["corruption", "severity"])
     clean = current[
         (current["corruption"] == "")
         & (current["split"] == split)

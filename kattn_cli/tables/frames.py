@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from io import StringIO
+from pathlib import Path
 
 import pandas as pd
 
+from kattn_cli.console import console
 from kattn_cli.runs.csv_rows import whole_rows
+from kattn_cli.runs.identity import DEFAULTS, FINGERPRINTS, WEIGHTS, identity
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.attack_names import DEFAULTS, IDENTITY, named
+from kattn_cli.runs.weights import has_still
+from kattn_cli.tables.attack_names import named, with_step_share
 from kattn_cli.tables.corruption_errors import errors_by_type, measured_together
+from kattn_cli.tables.measurements import IMAGES, apart, settings
 from kattn_cli.tables.statistics import mean_interval
 
 KEPT = "kept"
@@ -26,7 +32,9 @@ def shared_folder(labels: Iterable[str]) -> str:
 def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
     """Return all rows of ``table`` (``metrics.csv``, say) with ``label``, ``mechanism``, ``run_seed`` and ``folder``.
 
-    Labels lose the folder that all of them share. Of several runs with one label and seed, the newest counts.
+    Labels lose the folder that all of them share. Of several runs with one label and seed, the newest counts. Rows
+    that were measured on weights which the run no longer has are left out; once a file that is said of those that were
+    not measured again.
     """
     newest = {(run.label, run.seed): run for run in sorted(runs, key=lambda run: str(run.manifest["start"]))}
     parts = []
@@ -34,7 +42,8 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
     for (label, seed), run in newest.items():
         path = run.folder / table
         if text := whole_rows(path).strip():
-            rows = pd.read_csv(StringIO(text))
+            read = pd.read_csv(StringIO(text), dtype=dict.fromkeys(FINGERPRINTS, str))
+            rows = _of_its_weights(run, path, read)
             if rows.empty:
                 continue
             mechanism = run.manifest.get("mechanism", label)
@@ -43,20 +52,59 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
 
+def _of_its_weights(run: Run, path: Path, rows: pd.DataFrame) -> pd.DataFrame:
+    if not {"checkpoint", "weights"} <= set(rows):
+        return rows
+    columns = rows[[one for one in ("checkpoint", "weights", "epoch") if one in rows]]
+    still = has_still(run.folder, columns.astype(object).where(columns.notna(), "").to_dict("records"))
+    if not all(still):
+        every = [{**identity(row), WEIGHTS: ""} for row in rows.to_dict("records")]
+        known = [one for one, ours in zip(every, still, strict=True) if ours]
+        if lost := sum(one not in known for one, ours in zip(every, still, strict=True) if not ours):
+            _say_left_out(path, lost)
+    return rows[still]
+
+
+@cache
+def _say_left_out(path: Path, count: int) -> None:
+    rows = f"{count} row{' was' if count == 1 else 's were'} measured on weights that the run no longer has, and"
+    console.print(f"{path}: {rows} left out; measure again to have their like of its weights now", markup=False)
+
+
 def attack_frame(runs: Iterable[Run]) -> pd.DataFrame:
     """Return the rows of ``attacks.csv``, one for each label, seed and measurement.
 
-    Of several, that of the most images counts, then the last: a quick look with ``--limit`` never mixes with the whole
-    test set. ``name`` is what the measurement is called.
+    Of several that differ in their images alone, that of the most counts: a quick look with ``--limit`` never mixes
+    with the whole test set. ``name`` is what the measurement is called, no two alike; ``step_share`` is there in place
+    of ``step_size``.
     """
     table = frame(runs, "attacks.csv")
     if table.empty:
         return table
-    for column, value in DEFAULTS.items():
+    for column in ("norm", "epsilon_units", "steps", "restarts", "targeted"):
+        value = DEFAULTS[column]
         table[column] = table[column].where(table[column].notna(), value) if column in table else value
-    by_images = table.sort_values("images", kind="stable")
-    newest = by_images.drop_duplicates(["label", "run_seed", *IDENTITY], keep="last")
-    return named(newest.sort_index())
+    table = with_step_share(table)
+    by_images = table.sort_values(IMAGES, kind="stable")
+    most = by_images.drop_duplicates(["label", "run_seed", *settings(table, [IMAGES])], keep="last")
+    return named(most.sort_index())
+
+
+def clean_where_attacked(attacked: pd.DataFrame) -> pd.DataFrame:
+    """Return the clean accuracy that goes with attacks, as ``top1``: of each run, its most images, for each weights.
+
+    ``name`` is ``clean``, with what differs between the rows: ``clean last``, ``clean (200 images)``. They have no
+    interval of their own.
+
+    Args:
+        attacked: by :func:`attack_frame`.
+    """
+    ordered = attacked.sort_values(IMAGES, kind="stable")
+    weights = [one for one in ("checkpoint",) if one in ordered]
+    clean = ordered.drop_duplicates(["label", "run_seed", *weights], keep="last")
+    differing = apart(clean, [], [*weights, IMAGES])
+    names = [f"clean {words}".rstrip() for words in differing]
+    return clean.assign(name=names, top1=clean["clean_top1"]).drop(columns=["top1_low", "top1_high"], errors="ignore")
 
 
 def chosen_weights(table: pd.DataFrame) -> pd.DataFrame:

@@ -10,11 +10,20 @@ import pandas as pd
 
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.corruption_errors import ALL_TYPES, SEVERITIES, measured_together
-from kattn_cli.tables.frames import attack_frame, clean_rows, errors_of_runs, frame, shared_folder
+from kattn_cli.tables.frames import (
+    attack_frame,
+    clean_rows,
+    errors_of_runs,
+    frame,
+    shared_folder,
+)
+from kattn_cli.tables.measurements import apart, of_one_checkpoint, settings
 from kattn_cli.tables.measures import BEST, MEASURES, best_value, chosen_by
 
 COLUMNS = ["label", "run_seed", "quantity", "value"]
 PERPLEXITY_CSV, ROLLOUTS_CSV = "perplexity.csv", "rollouts.csv"
+OF_CLEAN = ("label", "run_seed", "folder", "images", "checkpoint", "top1")
+"""What a row of an attack says of the clean images."""
 SEGMENTATION = ("mean_accuracy", "mean_iou")
 """The measures of segmentation, by their columns."""
 
@@ -63,11 +72,14 @@ def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
     """Return clean accuracy, and that under each attack; of fewer images than the rest, the name says of how many."""
     attacked, parts = attack_frame(runs), []
     if not attacked.empty:
-        by_images = attacked.sort_values("images", kind="stable")
-        parts.append(by_images.assign(quantity="clean", value=by_images["clean_top1"]))
+        by_images = attacked.sort_values("images", kind="stable").assign(top1=lambda rows: rows["clean_top1"])
+        parts.append(by_images[[one for one in OF_CLEAN if one in by_images]])
     if not (evaluated := frame(runs, "eval.csv")).empty:
-        clean = clean_rows(evaluated)
-        parts.append(clean.assign(quantity="clean", value=clean["top1"]))
+        parts.append(clean_rows(evaluated))
+    if parts:
+        clean = pd.concat(parts)
+        words = apart(clean, [], settings(clean, ["images", "split", "corruption", "severity"]))
+        parts = [clean.assign(quantity=[f"clean {one}".rstrip() for one in words], value=clean["top1"])]
     if not attacked.empty:
         parts.append(attacked.assign(quantity=attacked["name"], value=attacked["top1"]))
     if not parts:
@@ -76,11 +88,14 @@ def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
     if "images" in table:
         most = table["images"].max()
         table["quantity"] = [
-            f"{quantity} ({images:,.0f} images)" if images < most else quantity
+            f"{quantity} ({images:,.0f} images)" if images < most and "images)" not in quantity else quantity
             for quantity, images in zip(table["quantity"], table["images"], strict=True)
         ]
     latest = table.drop_duplicates(["label", "run_seed", "quantity"], keep="last")
     return latest[["label", "run_seed", "quantity", "value"]]
+
+
+_TEXT = ["corpus", "split", "swap_share"]
 
 
 def _perplexity(runs: Sequence[Run]) -> pd.DataFrame:
@@ -89,10 +104,12 @@ def _perplexity(runs: Sequence[Run]) -> pd.DataFrame:
     rows = rows[rows["split"] == "test"].copy()
     if rows.empty:
         return rows
-    rows["quantity"] = [
+    words = apart(rows, [*_TEXT, "swap_seed"], settings(rows, [*_TEXT, "swap_seed"]))
+    texts = [
         f"perplexity{f' of {corpus}' if corpus else ''}{f', {100 * share:g} % swapped' if share else ''}"
         for corpus, share in zip(rows["corpus"], rows["swap_share"], strict=True)
     ]
+    rows["quantity"] = [f"{text} {more}".rstrip() for text, more in zip(texts, words, strict=True)]
     means = rows.groupby(["label", "run_seed", "quantity"], sort=False)["perplexity"].mean()
     return means.rename("value").reset_index()
 
@@ -103,8 +120,14 @@ def _segmented(runs: Sequence[Run]) -> pd.DataFrame:
         return rows
     corrupted = rows["corrupted_mean_iou"].where(rows["types"] == ALL_TYPES)
     named = rows.assign(**{"mean IoU": rows["mean_iou"], "mean IoU, corrupted": corrupted})
+    words = apart(rows, [], ["checkpoint", "images"])
     values = ["mean IoU", "mean IoU, corrupted"]
-    melted = named.melt(["label", "run_seed"], values, var_name="quantity", ignore_index=False)
+    melted = named.assign(apart=words).melt(
+        ["label", "run_seed", "apart"], values, var_name="quantity", ignore_index=False
+    )
+    melted["quantity"] = [
+        f"{one} {more}".rstrip() for one, more in zip(melted["quantity"], melted["apart"], strict=True)
+    ]
     return melted.sort_index(kind="stable")
 
 
@@ -114,10 +137,15 @@ def _returns(runs: Sequence[Run]) -> pd.DataFrame:
     if acted.empty:
         return acted
     returns = acted.assign(
-        quantity=[f"return asked for {target:,g}" for target in acted["target_return"]], value=acted["return"]
+        quantity=[
+            f"return asked for {target:,g} {words}".rstrip()
+            for target, words in zip(acted["target_return"], acted["apart"], strict=True)
+        ],
+        value=acted["return"],
     )
     scores = greatest_asked(acted)
-    scores = scores.assign(quantity="normalised score", value=scores["normalised_score"])
+    named = [f"normalised score {words}".rstrip() for words in scores["apart"]]
+    scores = scores.assign(quantity=named, value=scores["normalised_score"])
     means = pd.concat([scores, returns]).groupby(["label", "run_seed", "quantity"], sort=False)["value"].mean()
     return means.reset_index()
 
@@ -132,16 +160,22 @@ def _best(runs: Sequence[Run]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+_OF_A_TYPE = ["corruption", "severity", "split", "images", "textures"]
+
+
 def _corrupted(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the mean error under corruption; each number of types and images is a quantity of its own."""
     rows = []
     for together, errors in errors_of_runs(frame(runs, "eval.csv")):
-        one = together.iloc[0]
         types = "" if len(errors) == ALL_TYPES else f", {len(errors)} types"
         quantity = f"mean error ({int(together['images'].max()):,} images{types})"
-        value = float(errors.mean())
-        rows.append({"label": one["label"], "run_seed": one["run_seed"], "quantity": quantity, "value": value})
-    return pd.DataFrame(rows)
+        made = together[together["severity"] > 0].iloc[-1]
+        rows.append({**made, "quantity": quantity, "value": float(errors.mean())})
+    table = pd.DataFrame(rows)
+    if table.empty:
+        return table
+    words = apart(table, ["quantity"], settings(table, [*_OF_A_TYPE, "quantity", "value"]))
+    return table.assign(quantity=[f"{one} {more}".rstrip() for one, more in zip(table["quantity"], words, strict=True)])
 
 
 def perplexities(runs: Sequence[Run]) -> pd.DataFrame:
@@ -153,7 +187,7 @@ def perplexities(runs: Sequence[Run]) -> pd.DataFrame:
     table = frame(runs, PERPLEXITY_CSV)
     if table.empty:
         return pd.DataFrame(columns=["corpus", "split", "swap_share", "folder"])
-    chosen = pd.concat([_of_chosen_weights(rows) for _, rows in table.groupby("folder", sort=False)])
+    chosen = of_one_checkpoint(table)
     corpora = [one if isinstance(one, str) else "" for one in chosen["corpus"]]
     splits = ["test" if corpus else split for corpus, split in zip(corpora, chosen["split"], strict=True)]
     filled = chosen.assign(corpus=corpora, split=splits, swap_seed=chosen["swap_seed"].fillna(0))
@@ -164,13 +198,6 @@ def perplexities(runs: Sequence[Run]) -> pd.DataFrame:
     return ordered.drop_duplicates(same, keep="last").sort_index()
 
 
-def _of_chosen_weights(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one run's rows of the best weights, or else of those measured last, as they were when last measured."""
-    best = rows[rows["checkpoint"] == "best"]
-    rows = rows if best.empty else best
-    return rows[rows["weights"] == rows["weights"].iloc[-1]]
-
-
 def own_perplexities(runs: Sequence[Run]) -> pd.DataFrame:
     """Return the rows of the runs' own corpora, of what was not trained on."""
     rows = perplexities(runs)
@@ -178,11 +205,15 @@ def own_perplexities(runs: Sequence[Run]) -> pd.DataFrame:
 
 
 def asked_for(runs: Sequence[Run]) -> pd.DataFrame:
-    """Return a row for each episode, of the weights that each run was measured with last."""
-    acted = frame(runs, ROLLOUTS_CSV)
+    """Return a row for each episode of each run's best weights, or else of its last.
+
+    ``apart``: what differs between runs or within one, beside target and episode: the seed of the episodes, say.
+    """
+    acted = of_one_checkpoint(frame(runs, ROLLOUTS_CSV))
     if acted.empty:
         return acted
-    return acted[acted["weights"] == acted.groupby("folder")["weights"].transform("last")]
+    each = ["environment", "target_return", "episode"]
+    return acted.assign(apart=apart(acted, [], settings(acted, each)))
 
 
 def greatest_asked(acted: pd.DataFrame) -> pd.DataFrame:
@@ -216,7 +247,7 @@ def segmentation_summary(rows: pd.DataFrame) -> pd.DataFrame:
         if clean.empty:
             continue
         row = {"label": label, "mechanism": mechanism, "run_seed": seed, "folder": clean["folder"].iloc[-1]}
-        row["images"] = int(clean["images"].iloc[-1])
+        row |= {"images": int(clean["images"].iloc[-1]), "checkpoint": clean["checkpoint"].iloc[-1]}
         row |= {name: float(clean[name].iloc[-1]) for name in SEGMENTATION}
         row |= {f"corrupted_{name}": corrupted[name].mean() for name in SEGMENTATION}
         found.append({**row, "types": corrupted["corruption"].nunique()})
@@ -224,7 +255,7 @@ def segmentation_summary(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _segmented_together(rows: pd.DataFrame) -> pd.DataFrame:
-    test = rows[rows["split"] == "test"]
+    test = of_one_checkpoint(rows[rows["split"] == "test"])
     together = measured_together(test)
     if together.empty:
         return test[test["severity"] == 0].sort_values("images", kind="stable").iloc[-1:]

@@ -8,9 +8,9 @@ from kattn_cli.models import AttentionModel
 from kattn_cli.models.experts import ExpertLoad
 from kattn_cli.runs.csv_rows import replace_rows
 from kattn_cli.runs.run import Run
+from kattn_cli.training.opened import OpenRun
 
 EXPERTS_CSV = "experts.csv"
-KEY = ("split", "epoch", "checkpoint", "layer", "expert")
 
 
 def take_loads(model: AttentionModel, training: bool) -> dict[int, ExpertLoad]:
@@ -34,18 +34,23 @@ def note_epoch(run: Run, model: AttentionModel, epoch: int) -> None:
     loads = take_loads(model, training=True)
     if not loads:
         return
-    replace_rows(run.folder / EXPERTS_CSV, rows(loads, split="train", epoch=epoch, checkpoint=""), KEY)
+    replace_rows(run.folder / EXPERTS_CSV, rows(loads, split="train", epoch=epoch, checkpoint=""))
     run.update(dropped_by_experts=_dropped(loads))
 
 
-def note_evaluation(run: Run, model: AttentionModel, split: str, checkpoint: str) -> str:
-    """Write down the load of a split that ``model`` was evaluated on since the last call; return it in a line.
+def note_evaluation(opened: OpenRun, split: str, limit: int | None = None) -> str:
+    """Write down the load of a split that a run was evaluated on since the last call; return it in a line.
 
     Without experts nothing is written, and the line is empty.
+
+    Args:
+        limit: how many of the split there were, if not all.
     """
-    loads = take_loads(model, training=False)
+    loads = take_loads(opened.model, training=False)
     if loads:
-        replace_rows(run.folder / EXPERTS_CSV, rows(loads, split=split, epoch="", checkpoint=checkpoint), KEY)
+        of_weights = {"checkpoint": opened.checkpoint, "step": opened.step, "weights": opened.weights}
+        found = rows(loads, split=split, epoch="", asked=limit or "all", **of_weights)
+        replace_rows(opened.run.folder / EXPERTS_CSV, found)
     return summary(loads)
 
 

@@ -7,7 +7,6 @@ in their header, the state one of each record, as every zip file does.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -26,9 +25,9 @@ from torch import Tensor, nn
 
 from kattn_cli.errors import CheckpointError
 from kattn_cli.recipe.schema import flat
+from kattn_cli.runs.weights import FOLDER, previous_path, weights_path
 from kattn_cli.runs.whole_file import faults_as, replacing
 
-FOLDER = "checkpoints"
 STATE = "resume.pt"
 _RECIPE_KEY = "recipe"
 _CHECKSUM_KEY = "crc32"
@@ -42,21 +41,6 @@ T = TypeVar("T")
 
 class _Damage(Exception):
     """The fault of a file, worded as the end of a sentence that begins with its path."""
-
-
-def weights_path(run: Path, which: str) -> Path:
-    """Return the path of a run's weights ``which``: ``best``, ``last`` or a :func:`kept_name`."""
-    return run / FOLDER / f"{which}.safetensors"
-
-
-def previous_path(path: Path) -> Path:
-    """Return where the checkpoint that was at ``path`` before the newest is kept."""
-    return path.with_name(f"{path.stem}.previous{path.suffix}")
-
-
-def kept_name(epoch: int) -> str:
-    """Return the name under which ``train.keep_every`` keeps an epoch's weights; 0 is before training."""
-    return f"epoch-{epoch:04d}"
 
 
 def kept_epochs(run: Path) -> list[int]:
@@ -329,19 +313,3 @@ def _same_recipe(path: Path, made_by: dict[str, Any], recipe: dict[str, Any]) ->
 def _some(names: list[str]) -> str:
     more = f" and {len(names) - 2} more" if len(names) > 2 else ""
     return ", ".join(names[:2]) + more + (" is" if len(names) == 1 else " are")
-
-
-DIGITS = 12
-_BLOCK = 1 << 20
-
-
-def fingerprint(path: Path) -> str:
-    """Return the first 12 hexadecimal digits of the SHA-256 of a file of weights.
-
-    Where ``path`` is missing, that of the checkpoint before it, which is then used in its place.
-    """
-    digest = hashlib.sha256()
-    with (path if path.is_file() else previous_path(path)).open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()[:DIGITS]

@@ -19,7 +19,7 @@ from kattn_cli.data.loaded import LoadedData
 from kattn_cli.errors import TrainingError
 from kattn_cli.models import AttentionModel, auxiliary_loss
 from kattn_cli.recipe.train import Train
-from kattn_cli.training.checkpoint import kept_name
+from kattn_cli.runs.weights import kept_name
 from kattn_cli.training.distributed import World
 from kattn_cli.training.feed import Dealt, Feed, SyntheticFeed, SyntheticSplit
 from kattn_cli.training.interrupt import Interruption, catch_interruption
@@ -69,8 +69,8 @@ class Update:
 class Hooks:
     """Callbacks of the loop: after each step, with each epoch's rows, and to keep checkpoints.
 
-    ``save(which, weights, state)``: ``which`` is ``best``, ``last`` or an epoch's (:func:`~.checkpoint.kept_name`);
-    ``state`` is what :meth:`Trainer.restore` takes.
+    ``save(which, weights, state)``: ``which`` is ``best``, ``last`` or an epoch's
+    (:func:`~kattn_cli.runs.weights.kept_name`); ``state`` is what :meth:`Trainer.restore` takes.
     """
 
     on_step: Callable[[Update], None]

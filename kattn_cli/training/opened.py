@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from kattn_cli.data.images import ImageData
@@ -12,6 +13,7 @@ from kattn_cli.models import AttentionModel, Classifier
 from kattn_cli.recipe.data import ImageSection
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.runs.run import Run
+from kattn_cli.runs.weights import fingerprint, weights_path
 from kattn_cli.tables.frames import KEPT
 
 _WHERE_DATA_LIES = {"root", "vocabulary_from", "download", "workers", "max_corrupt"}
@@ -30,6 +32,11 @@ class OpenRun:
     data: Any
     checkpoint: str
     step: int
+
+    @cached_property
+    def weights(self) -> str:
+        """The fingerprint of the file of weights."""
+        return fingerprint(weights_path(self.run.folder, self.checkpoint))
 
 
 @dataclass(frozen=True)

@@ -109,3 +109,25 @@ def test_epsilon_is_the_median_of_those_in_pixels() -> None:
     assert checks._epsilon(normalised) == checks.EPSILON
     in_l2 = rows(("pgd", 100, 1), norm="l2")
     assert checks._epsilon(pd.concat([in_pixels, in_l2])) == pytest.approx(4 / 255)
+
+
+def test_what_is_ordered_differs_in_the_attack_alone() -> None:
+    """PGD on the best weights beside FGSM on the last says nothing of either; nor does another seed."""
+    for other in ({"checkpoint": "last"}, {"seed": 1}, {"an_option": "on"}):
+        shared = {"checkpoint": "best", "seed": 0, "an_option": ""}
+        table = pd.concat(
+            [rows(("pgd", 1, 70), **shared), rows(("fgsm", 1, 60), ("noise", 1, 60), **{**shared, **other})]
+        )
+        assert checks.iterative_beats_single_step(table).holds is None, other
+        assert checks.white_box_beats_black_box(table).holds is None, other
+    own = pd.concat([rows(("pgd", 1, 59), step_share=0.15), rows(("fgsm", 1, 60), steps=1, step_share=1.0)])
+    assert checks.iterative_beats_single_step(own).holds, "steps and their size are the attack's own"
+
+
+def test_accuracy_falls_along_one_measurement() -> None:
+    """Two sizes of step are two curves, each of which falls."""
+    small, large = (
+        rows(("pgd", 1, one), ("pgd", 2, two), step_share=share) for one, two, share in ((80, 70, 0.1), (60, 50, 0.2))
+    )
+    assert checks.falls_with_epsilon(pd.concat([small, large])).holds
+    assert not checks.falls_with_epsilon(pd.concat([small, large]).assign(step_share=0.1)).holds

@@ -13,9 +13,9 @@ from command_line import kattn
 from kattn_cli.experiment.run import Opener
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
+from kattn_cli.runs.weights import fingerprint, weights_path
 from kattn_cli.tasks.images.evaluation import EVAL_CSV, evaluate_runs
 from kattn_cli.tasks.task import Asked
-from kattn_cli.training.checkpoint import fingerprint, weights_path
 
 BEFORE = ["split", "severity", "images", "top1", "top1_low", "top1_high", "top5", "loss", "ece", "checkpoint"]
 """The columns of an earlier version."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -46,9 +46,9 @@ def watch(monkeypatch: pytest.MonkeyPatch, write: Callable[..., None]) -> list[d
     """Collects the rows that are written from now on."""
     written: list[dict[str, object]] = []
 
-    def keep(subject: Subject, row: dict[str, object], key: tuple[str, ...]) -> None:
+    def keep(subject: Subject, row: dict[str, object], measured: Sequence[str] = ()) -> None:
         written.append(row)
-        write(subject, row, key)
+        write(subject, row, measured)
 
     monkeypatch.setattr(Subject, "write", keep)
     return written
@@ -84,11 +84,11 @@ def test_interrupted_and_started_again(
     write = Subject.write
     written: list[dict[str, object]] = []
 
-    def stop(subject: Subject, row: dict[str, object], key: tuple[str, ...]) -> None:
+    def stop(subject: Subject, row: dict[str, object], measured: Sequence[str] = ()) -> None:
         if len(written) == 4:
             raise KeyboardInterrupt
         written.append(row)
-        write(subject, row, key)
+        write(subject, row, measured)
 
     monkeypatch.setattr(Subject, "write", stop)
     with pytest.raises(KeyboardInterrupt):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -69,17 +71,22 @@ def test_each_epoch_by_itself(run: Run) -> None:
     assert tokens == {"1": 2 * 2 * TOKENS, "2": 2 * 2 * 2 * TOKENS}
 
 
+def opened(run: Run, model: Any) -> Any:
+    return SimpleNamespace(run=run, model=model, checkpoint="best", step=3, weights="abc")
+
+
 def test_evaluation_beside_training(run: Run) -> None:
     """Its rows stand for themselves; nothing is dropped, and the line says who had most."""
     model = mixture().train()
     model(torch.randint(7, (2, 5)))
     model.eval()(torch.randint(7, (1, 5)))
-    line = note_evaluation(run, model, split="test", checkpoint="best")
+    line = note_evaluation(opened(run, model), "test")
     note_epoch(run, model, epoch=1)
     found = read_rows(run.folder / EXPERTS_CSV)
     test = [one for one in found if one["split"] == "test"]
     assert len(found) == 2 * len(test) == 16
     assert {(one["epoch"], one["checkpoint"], one["dropped"]) for one in test} == {("", "best", "0")}
+    assert {(one["step"], one["weights"], one["asked"]) for one in test} == {("3", "abc", "all")}
     assert sum(int(one["tokens"]) for one in test) == 2 * 2 * 5
     most = max(test, key=lambda one: float(one["share"]))
     assert f"most loaded {100 * float(most['share']):.1f} % (layer " in line
@@ -93,7 +100,7 @@ def test_without_experts_nothing_is_written(run: Run) -> None:
     )
     model(torch.randint(7, (2, 5)))
     note_epoch(run, model, 1)
-    assert note_evaluation(run, model, "test", "best") == ""
+    assert note_evaluation(opened(run, model), "test") == ""
     assert not (run.folder / EXPERTS_CSV).exists()
     assert "dropped_by_experts" not in run.manifest
 

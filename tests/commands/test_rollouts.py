@@ -18,10 +18,9 @@ from kattn_cli.environments.names import CORRIDOR
 from kattn_cli.environments.scripted import STEPS
 from kattn_cli.runs.csv_rows import append_rows, read_rows, write_rows
 from kattn_cli.runs.run import Run
+from kattn_cli.runs.weights import fingerprint, weights_path
 from kattn_cli.tables.values import ROLLOUTS_CSV
 from kattn_cli.tasks.control import rollouts
-from kattn_cli.tasks.control.rollouts import KEY
-from kattn_cli.training.checkpoint import fingerprint, weights_path
 
 CPU = torch.device("cpu")
 RECIPE = """\
@@ -73,7 +72,10 @@ def numbers(found: list[dict[str, str]]) -> dict[tuple[str, str], str]:
 def test_a_row_an_episode(results: Path, capfd: pytest.CaptureFixture[str]) -> None:
     said = acted(capfd, results, *FEW, "--seed", 5)
     found, folder = rows(results), results / "corridor" / "0"
-    assert list(found[0]) == [*KEY, "return", "normalised_score", "length", "seconds"]
+    assert list(found[0]) == [
+        *("environment", "target_return", "episode", "seed", "checkpoint", "step", "weights"),
+        *("return", "normalised_score", "length", "seconds"),
+    ]
     assert sorted((row["target_return"], row["episode"]) for row in found) == [
         (target, str(episode)) for target in ("-19.0", "19.0") for episode in range(3)
     ]

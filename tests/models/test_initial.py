@@ -21,7 +21,8 @@ from kattn_cli.models.pretrained import load_pretrained
 from kattn_cli.models.transfer import Transfer
 from kattn_cli.recipe.model import ImageModel, TimmModel, Tost, Vit
 from kattn_cli.recipe.schema import Attention
-from kattn_cli.training.checkpoint import save_weights, weights_path
+from kattn_cli.runs.weights import weights_path
+from kattn_cli.training.checkpoint import save_weights
 
 SMALL: dict[str, Any] = {"patch_size": 2, "dim": 16, "depth": 2, "heads": 2}
 VIT = Vit(**SMALL)

@@ -24,7 +24,8 @@ from kattn_cli.models import (
 from kattn_cli.models.initial import CHECKPOINTS, initialise_from
 from kattn_cli.recipe.model import Decoder, Encoder
 from kattn_cli.recipe.schema import Attention
-from kattn_cli.training.checkpoint import save_weights, weights_path
+from kattn_cli.runs.weights import weights_path
+from kattn_cli.training.checkpoint import save_weights
 
 LENGTHS = (9, 6, 2)
 LONGEST, TOKENS, CLASSES = 9, 11, 4

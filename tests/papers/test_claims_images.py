@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from papers.claim_tables import SEEDS, Rows, judge, run_with
 
+from kattn_cli.errors import RunError
 from kattn_cli.runs.run import Run
 
 RPC = {
@@ -186,3 +187,30 @@ def test_fewer_parameters_are_counted(tmp_path: Path) -> None:
         found = judge(made, "fewer parameters than XCiT")
         assert (found["mean"].tolist(), found["verdict"].tolist()) == ([count / 100], [verdict])
         assert found["paper_number"].tolist() == pytest.approx([22.6 / 24.9])
+
+
+def test_best_and_last_are_not_compared_and_one_of_several_is_not_taken(tmp_path: Path) -> None:
+    """Of two checkpoints the best counts; of two sizes of step in both models none does, and a line says so."""
+    claim = "symmetric attention under PGD"
+    pgd = {**dict(attacked("pgd")(0)[0]), "step_size": 0.1, "checkpoint": "best", "seed": 0}
+
+    def made(folder: str, **rows: Rows) -> list[Run]:
+        def raised(part: Rows, by: float) -> Rows:
+            return [{**row, "top1": row["top1"] + by} for row in part]
+
+        return [
+            run_with(tmp_path / folder, f"x/{name}", seed, {"attacks": raised(part, level * seed)})
+            for (name, part), level in zip(rows.items(), (1.0, 1.1), strict=True)
+            for seed in SEEDS
+        ]
+
+    better = {**pgd, "top1": pgd["top1"] + 2}
+    apart = judge(made("apart", symmetric=[pgd], rpc=[{**better, "checkpoint": "last"}]), claim)
+    assert apart["verdict"].tolist() == ["not measured"]
+    both = judge(made("both", symmetric=[pgd], rpc=[better, {**better, "checkpoint": "last", "top1": 99.0}]), claim)
+    assert both["mean"].tolist() == pytest.approx([2.1])
+    steps = [[one, {**one, "step_size": 0.2}] for one in (pgd, better)]
+    with pytest.raises(
+        RunError, match=r"x/rpc/0/attacks.csv: has pgd .* 2 times, which differ in step_share \(.* and .*\)"
+    ):
+        judge(made("steps", symmetric=steps[0], rpc=steps[1]), claim)

@@ -41,7 +41,7 @@ def classified(results: Path, folder: str, data: dict[str, Any], gains: Mapping[
 
 
 def test_series_beside_table_1(tmp_path: Path) -> None:
-    gains = {"primal_plus": (3.0, 4.0, 5.0), "primal": (-3.0, 0.0, 3.0), "tssa": (-1.0, -1.0, -1.0)}
+    gains = {"primal_plus": (3.0, 4.0, 5.0), "primal": (-3.0, 0.0, 3.0), "tssa": (-0.9, -1.0, -1.1)}
     table = laid(classified(tmp_path, "series/vowels", VOWELS, gains), "primal")
     assert set(table["row"]) == {"JapaneseVowels"}
     assert set(table["setting"]) == {"JapaneseVowels (2 × 512)"}
@@ -74,8 +74,12 @@ def test_costs_are_of_a_typical_epoch(tmp_path: Path) -> None:
 
 def test_times_of_two_devices_are_not_compared(tmp_path: Path) -> None:
     runs = [
-        write_classified(tmp_path, f"lra/{name}", seed, LISTOPS, 30, seconds, device=device)
-        for name, seconds, device in (("softmax", 2.0, "cpu"), ("tssa", 1.0, "cuda:0"), ("primal", 1.5, "cpu"))
+        write_classified(tmp_path, f"lra/{name}", seed, LISTOPS, 30, seconds * (1 + wobble * (seed - 1)), device=device)
+        for name, seconds, device, wobble in (
+            ("softmax", 2.0, "cpu", 0),
+            ("tssa", 1.0, "cuda:0", 0),
+            ("primal", 1.5, "cpu", 0.01),
+        )
         for seed in range(3)
     ]
     table = laid(runs, "primal")
@@ -101,12 +105,11 @@ def test_what_was_run_is_not_mistaken_for_the_paper_s(tmp_path: Path) -> None:
     assert "| what was run | mechanism | top-1 (%) | paper | less softmax | paper | s for 1,000 steps | peak" in text
     assert f"| {setting} | softmax | 30.5 ± 6.4 | 37.11 |  |  | 20.0 ± 0.0 | 0.50 ± 0.00 | 2 |" in text
     assert (
-        "|  | tssa | 30.5 ± 6.4 | 37.25 | +0.0 ± 0.0 (too few seeds to tell) | +0.14 | 20.0 ± 0.0 | 0.50 ± 0.00 | 2 |"
-        in text
+        "|  | tssa | 30.5 ± 6.4 | 37.25 | +0.0 (too few seeds to tell) | +0.14 | 20.0 ± 0.0 | 0.50 ± 0.00 | 2 |" in text
     )
     assert (
         f"- {setting}: top-1 of `tssa` less that of `softmax`: in the paper +0.14 points; "
-        "here +0.0 points (95 % interval +0.0 … +0.0, 2 seeds), too few seeds to tell." in text
+        "here +0.0 points (the same for 2 seeds), too few seeds to tell." in text
     )
     assert laid(runs, "rpc").empty
 

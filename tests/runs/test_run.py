@@ -102,7 +102,7 @@ def test_tables(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     append_rows(path, [{"attack": "pgd", "epsilon": 1 / 255, "top1": 90.0}])
     append_rows(path, [{"attack": "pgd", "epsilon": 2 / 255, "top1": 80.0}])
-    replace_rows(path, [{"attack": "pgd", "epsilon": 1 / 255, "top1": 91.0}], ("attack", "epsilon"))
+    replace_rows(path, [{"attack": "pgd", "epsilon": 1 / 255, "top1": 91.0}])
     table = pd.read_csv(path)
     assert table["top1"].tolist() == [80.0, 91.0]
     assert table["epsilon"].tolist() == pytest.approx([2 / 255, 1 / 255], rel=1e-12)
@@ -118,7 +118,7 @@ def test_a_table_with_other_columns(tmp_path: Path) -> None:
     append_rows(path, [{"b": 4, "a": 3}])
     append_rows(path, [{"c": "x, y", "a": 5}])
     append_rows(path, [{"b": 6}])
-    replace_rows(path, [{"a": 3, "d": "z"}], ("a",))
+    replace_rows(path, [{"a": 3, "d": "z"}], measured=("b", "c", "d"))
     assert path.read_bytes().splitlines(keepends=True) == [
         b"a,b,c,d\r\n",
         b"1,2,,\r\n",
@@ -156,7 +156,7 @@ def test_rows_cut_off_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         append_rows(path, ROWS[1:])
         assert read_rows(path) == [*text[:complete], text[1]]
         path.write_bytes(data[:length])
-        replace_rows(path, ROWS[:1], ("name",))
+        replace_rows(path, ROWS[:1])
         assert read_rows(path) == [*text[1:complete], text[0]]
 
 
@@ -214,7 +214,7 @@ WRITES: dict[str, Callable[[Run], object]] = {
     "append_rows with other columns": lambda run: append_rows(run.folder / "t.csv", [{"b": LONG}]),
     "append_rows to a new file": lambda run: append_rows(run.folder / "new.csv", [{"a": LONG}]),
     "write_rows": lambda run: write_rows(run.folder / "t.csv", [{"a": LONG}]),
-    "replace_rows": lambda run: replace_rows(run.folder / "t.csv", [{"a": LONG}], ("a",)),
+    "replace_rows": lambda run: replace_rows(run.folder / "t.csv", [{"a": LONG}]),
     "create_run": lambda run: create_run(run.folder.parent, "new", 0, "name: x\n", {"status": LONG}),
 }
 

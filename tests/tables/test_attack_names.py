@@ -7,7 +7,9 @@ import math
 import pandas as pd
 import pytest
 
-from kattn_cli.tables.attack_names import DEFAULTS, epsilon_text, named
+from kattn_cli.tables.attack_names import epsilon_text, named
+
+DEFAULTS = {"norm": "linf", "epsilon_units": "pixels in [0, 1]", "steps": 0, "restarts": 1, "targeted": False}
 
 
 @pytest.mark.parametrize(

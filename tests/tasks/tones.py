@@ -233,6 +233,6 @@ class Tones(Task[ToneSet, ToneSection, ToneData]):
             split = opened.data.splits[asked.split].first(asked.limit)
             found = self.objective(opened.data).evaluate(opened.model, split)
             row = {"split": asked.split, "loss": found.loss, **found.measures}
-            replace_rows(run.folder / "tones.csv", [row], ("split",))
+            replace_rows(run.folder / "tones.csv", [row], measured=list(found.measures))
             value = self.measure.formatted(found.measures[self.measure.name])
             console.print(f"{run.folder}  {asked.split}  {value}", markup=False)

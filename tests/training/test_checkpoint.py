@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from kattn_cli.errors import CheckpointError
+from kattn_cli.runs.weights import weights_path
 from kattn_cli.training.checkpoint import (
     STATE,
     has_state,
@@ -25,7 +26,6 @@ from kattn_cli.training.checkpoint import (
     load_weights,
     save_state,
     save_weights,
-    weights_path,
 )
 
 RECIPE = {"attention": {"name": "rpc", "iterations": 4}, "model": {"dim": 8}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from kattn_cli.training.checkpoint import fingerprint
+from kattn_cli.runs.weights import fingerprint
 
 
 def test_it_is_the_beginning_of_the_sum_of_the_file(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from kattn_cli.audit.items.scaled_curves import draw_scaled_curves
 from kattn_cli.runs.csv_rows import Row
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.frames import frame
+from kattn_cli.tables.measurements import told_apart
 
 if TYPE_CHECKING:
     from kattn_cli.audit.view import View
@@ -82,7 +83,7 @@ ITEMS = {
 
 def draw_audit(runs: Sequence[Run], folder: Path) -> list[Path]:
     """Draw every figure that the audit's tables of these runs allow; return the pictures."""
-    tables = {name: frame(runs, item.source or f"audit/{name}.csv") for name, item in ITEMS.items()}
+    tables = {name: told_apart(frame(runs, item.source or f"audit/{name}.csv")) for name, item in ITEMS.items()}
     pictures = []
     for name, item in ITEMS.items():
         if item.draw and len(tables[name]):

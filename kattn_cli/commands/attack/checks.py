@@ -20,12 +20,12 @@ from kattn_cli.commands.attack.measure import Target
 from kattn_cli.console import console
 from kattn_cli.runs.csv_rows import read_rows, replace_rows
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.attack_names import IDENTITY, epsilon_text
+from kattn_cli.tables.attack_names import SHARE, epsilon_text
 from kattn_cli.tables.frames import attack_frame
+from kattn_cli.tables.measurements import settings
 from kattn_cli.training.seed import Stream, generator
 
 CHECKS_CSV = "attack_checks.csv"
-KEY = ("check", "checkpoint")
 IMAGES = 64
 STARTS = 5
 UNBOUNDED = AttackSettings("linf", epsilon=1.0, steps=50, relative_step=0.1)
@@ -33,8 +33,8 @@ EPSILON = 4 / 255
 """Where PGD's random starts are compared, in pixels, unless PGD was measured at other budgets: then at their median."""
 TOLERANCE = 1.0
 """Points of accuracy by which an order may be missed, on the images of one run."""
-SAME = [column for column in IDENTITY if column != "epsilon"]
-BUDGET = ["norm", "epsilon", "epsilon_units", "images", "seed"]
+HOW = ("attack", "steps", "restarts", SHARE)
+"""What two attacks that are ordered at one budget may differ in; in nothing else."""
 REACHES_ZERO = "unbounded PGD reaches 0"
 CONVERGE = "restarts converge"
 HOLDS = "holds"
@@ -65,14 +65,16 @@ def falls_with_epsilon(rows: pd.DataFrame) -> Check:
     check = "accuracy falls with ε"
     white_box = [name for name, attack in ATTACKS.items() if attack.white_box]
     worst, shown = -float("inf"), ""
-    for key, part in rows[rows["attack"].isin(white_box)].groupby(SAME, sort=False):
+    for _, part in rows[rows["attack"].isin(white_box)].groupby(
+        settings(rows, ["epsilon", "name"]), sort=False, dropna=False
+    ):
         part = part.sort_values("epsilon")
         if part["epsilon"].nunique() < 2:
             continue
         path = [part["clean_top1"].iloc[0], *part["top1"]]
         rise = max(after - before for before, after in pairwise(path))
         if rise > worst:
-            worst, shown = rise, f"{key[0]} {' → '.join(f'{value:.1f}' for value in path)}"
+            worst, shown = rise, f"{part['attack'].iloc[0]} {' → '.join(f'{value:.1f}' for value in path)}"
     return _check(check, [] if worst == -float("inf") else [worst], shown)
 
 
@@ -110,7 +112,7 @@ def restarts_converge(top1: Sequence[float], images: int, epsilon: float) -> Che
 
 def _ordered(check: str, rows: pd.DataFrame, stronger: Sequence[str], weaker: Sequence[str]) -> Check:
     excess, shown = [], ""
-    for _, part in rows.groupby(BUDGET, sort=True):
+    for _, part in rows.groupby(settings(rows, [*HOW, "name"]), sort=True, dropna=False):
         strong, weak = (part[part["attack"].isin(names)] for names in (stronger, weaker))
         if strong.empty or weak.empty:
             continue
@@ -135,6 +137,7 @@ def check_run(target: Target) -> list[Check]:
     """
     rows = attack_frame([target.run])
     mine = rows[(rows["seed"] == target.protocol.seed) & (rows["images"] == target.images)]
+    mine = mine[mine["checkpoint"] == target.opened.checkpoint]
     epsilon = _epsilon(mine)
     shared = {
         "epsilon": epsilon,
@@ -146,8 +149,9 @@ def check_run(target: Target) -> list[Check]:
     known = {} if target.protocol.again else _known(target.run, shared)
     measured = [known.get(REACHES_ZERO) or _unbounded(target), known.get(CONVERGE) or _restarted(target, epsilon)]
     found = [*verdicts(mine), *measured]
-    table = [{"check": one.name, "verdict": one.word, "evidence": one.evidence, **shared} for one in found]
-    replace_rows(target.run.folder / CHECKS_CSV, table, KEY)
+    step = {"step": target.opened.step}
+    table = [{"check": one.name, "verdict": one.word, "evidence": one.evidence, **shared, **step} for one in found]
+    replace_rows(target.run.folder / CHECKS_CSV, table)
     return found
 
 

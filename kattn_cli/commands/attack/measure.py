@@ -32,26 +32,12 @@ from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.attack_names import attack_name
 from kattn_cli.tables.statistics import wilson_interval
-from kattn_cli.training.checkpoint import fingerprint, weights_path
 from kattn_cli.training.evaluate import topk_correct
 from kattn_cli.training.opened import OpenImageRun, as_image_run
 from kattn_cli.training.seed import Stream, generator
 
 BATCH = 256
 ATTACKS_CSV = "attacks.csv"
-KEY = (
-    "attack",
-    "norm",
-    "epsilon",
-    "epsilon_units",
-    "steps",
-    "step_size",
-    "restarts",
-    "targeted",
-    "seed",
-    "images",
-    "checkpoint",
-)
 LONG = 10
 """Seconds from which on an attack prints beforehand how long it may take."""
 FOLDER = "attacked"
@@ -126,7 +112,7 @@ class Target:
         self.model = self.opened.model.requires_grad_(False)
         self.split: Split = self.opened.data.splits["test"].first(protocol.limit).to(protocol.device)
         self.clean = self._clean()
-        self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
+        self.weights = self.opened.weights
 
     @property
     def run(self) -> Run:
@@ -189,7 +175,7 @@ def attack_run(target: Target, planned: Sequence[Planned], bar: Progress) -> Non
             if record.images < target.images:
                 _measure(target, one, record, progress)
             row = _row(target, one, record)
-            replace_rows(run.folder / ATTACKS_CSV, [row], KEY)
+            replace_rows(run.folder / ATTACKS_CSV, [row])
             bar.update(task, note=f"{attack_name(pd.Series(row))}: top-1 {row['top1']:.1f}")
     finally:
         if left:
@@ -264,6 +250,7 @@ def _row(target: Target, planned: Planned, record: AttackedImages) -> dict[str, 
         **{f"mean_{norm}": table[norm].mean() for norm in NORMS},
         "seconds": round(table["seconds"].sum(), 3),
         "checkpoint": target.opened.checkpoint,
+        "step": target.opened.step,
         "weights": target.weights,
         "batch_size": protocol.batch_size,
         "per_image": f"{FOLDER}/{record.path.name}",

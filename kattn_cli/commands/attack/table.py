@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kattn_cli.console import console, print_wide
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.comparison import UNDECIDED, PairedImages, paired_images
-from kattn_cli.tables.frames import attack_frame, over_seeds
+from kattn_cli.tables.frames import attack_frame, clean_where_attacked, over_seeds
 from kattn_cli.tables.text import mean_and_half
 
 Answers = dict[str, dict[int, NDArray[np.integer]]]
@@ -28,8 +28,7 @@ def attack_table(table: pd.DataFrame) -> pd.DataFrame:
     Args:
         table: the rows of :func:`~kattn_cli.tables.frames.attack_frame`.
     """
-    clean = table.sort_values("images", kind="stable").drop_duplicates(["label", "run_seed"], keep="last")
-    clean = clean.assign(name="clean", top1=clean["clean_top1"]).drop(columns=["top1_low", "top1_high"])
+    clean = clean_where_attacked(table)
     rows = over_seeds(pd.concat([clean, table]), ("name", "label"), "top1")
     rows["half"] = (rows["high"] - rows["low"]) / 2
     images = pd.concat([clean, table]).groupby(["name", "label"])["images"].max()
@@ -47,9 +46,10 @@ def differences(table: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
         return pd.DataFrame()
     kept = table.dropna(subset="per_image")
     rows = []
-    for name in ["clean", *dict.fromkeys(kept["name"])]:
-        part = kept.sort_values("images", kind="stable") if name == "clean" else kept[kept["name"] == name]
-        answers = _answers(part, "clean" if name == "clean" else "top1")
+    clean = clean_where_attacked(kept)
+    for name in [*dict.fromkeys(clean["name"]), *dict.fromkeys(kept["name"])]:
+        of_clean = clean[clean["name"] == name]
+        answers = _answers(kept[kept["name"] == name], "top1") if of_clean.empty else _answers(of_clean, "clean")
         for label in labels[1:]:
             if found := paired_images(answers.get(labels[0], {}), answers.get(label, {})):
                 rows.append(_row(name, label, labels[0], found))
@@ -60,7 +60,7 @@ def print_attacked(runs: Sequence[Run], folder: Path) -> pd.DataFrame:
     """Print both; the differences go to ``attack_differences.csv`` in ``folder``, where there are several labels."""
     table = attack_frame(runs)
     labels = _labels(runs, table)
-    names = ["clean", *dict.fromkeys(table["name"])]
+    names = [*dict.fromkeys(clean_where_attacked(table)["name"]), *dict.fromkeys(table["name"])]
     accuracy = attack_table(table)
     cells = {
         (name, label): mean_and_half(mean, half)

@@ -69,11 +69,12 @@ def audit_runs(
                     seed=settings.seed,
                     permutations=settings.permutations,
                 )
+                of_weights = {"checkpoint": moment.checkpoint, "step": opened.step, "weights": opened.weights}
                 for name, item in items.items():
                     if _wanted(item, moment, first=number == 0):
                         bar.update(task, note=name)
                         with torch.no_grad():
-                            tables[name] += [{**row, "checkpoint": moment.checkpoint} for row in item.rows(view)]
+                            tables[name] += [{**row, **of_weights} for row in item.rows(view)]
             for name, rows in tables.items():
                 if rows:
                     (run.folder / FOLDER).mkdir(exist_ok=True)

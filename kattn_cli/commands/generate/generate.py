@@ -23,7 +23,8 @@ from kattn_cli.models.generation import decodes, generate, reread
 from kattn_cli.recipe.model import Decoder
 from kattn_cli.runs.find import find_runs
 from kattn_cli.runs.run import RECIPE, Run
-from kattn_cli.training.checkpoint import load_weights, weights_path
+from kattn_cli.runs.weights import weights_path
+from kattn_cli.training.checkpoint import load_weights
 from kattn_cli.training.opened import identity
 
 Say = Callable[[str], object]

@@ -90,6 +90,8 @@ def _layers(moment: Moment, inputs: int, exact_up_to: int) -> Iterator[tuple[Spe
                 "inputs": seen,
                 "split": opened.data.chosen_on,
                 "checkpoint": moment.checkpoint,
+                "step": opened.step,
+                "weights": opened.weights,
             },
         )
 

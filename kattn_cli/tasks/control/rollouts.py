@@ -18,16 +18,13 @@ from kattn_cli.environments.make import make_environments
 from kattn_cli.environments.names import normalised_score, target_returns
 from kattn_cli.errors import RunError
 from kattn_cli.runs.csv_rows import append_rows, read_rows, replace_rows
+from kattn_cli.runs.identity import identity
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.values import ROLLOUTS_CSV
 from kattn_cli.tasks.control.episodes import Job, Outcome, rollouts
 from kattn_cli.tasks.task import Asked
-from kattn_cli.training.checkpoint import fingerprint, weights_path
 from kattn_cli.training.opened import OpenRun, reads
-
-KEY = ("environment", "target_return", "episode", "seed", "checkpoint", "weights")
-
 
 AT_ONCE = 20
 """Environments side by side."""
@@ -77,31 +74,35 @@ class _Subject:
         self.data = data
         targets = asked.target_return or target_returns(data.environment) or (data.best_return,)
         self.jobs = [Job(*one) for one in product(dict.fromkeys(map(float, targets)), range(asked.episodes))]
-        self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
+        self.weights = self.opened.weights
         self.path = run.folder / ROLLOUTS_CSV
 
-    def identity(self, job: Job) -> dict[str, Any]:
-        """Return what makes a row another."""
+    def columns(self, job: Job) -> dict[str, Any]:
+        """Return what is measured, of which weights."""
         return {
             "environment": self.data.environment,
             "target_return": job.target_return,
             "episode": job.episode,
             "seed": self.asked.seed,
             "checkpoint": self.opened.checkpoint,
+            "step": self.opened.step,
             "weights": self.weights,
         }
 
     def rows(self) -> list[dict[str, str]]:
         """Return those of the episodes that were asked for, by target and number."""
-        known = {tuple(row.get(column, "") for column in KEY): row for row in read_rows(self.path)}
+        known = self._known()
         return [known[key] for job in self.jobs if (key := self._key(job)) in known]
 
     def missing(self) -> list[Job]:
         """Return the episodes that are left to run."""
         if self.asked.again:
             return self.jobs
-        known = {tuple(row[column] for column in KEY) for row in self.rows()}
+        known = self._known()
         return [job for job in self.jobs if self._key(job) not in known]
+
+    def _known(self) -> dict[frozenset[tuple[str, str]], dict[str, str]]:
+        return {frozenset(identity(row).items()): row for row in read_rows(self.path)}
 
     def measure(self, jobs: Sequence[Job], bar: Progress) -> None:
         """Run these episodes, in float64; see :func:`~kattn_cli.tasks.control.episodes.rollouts`."""
@@ -129,19 +130,19 @@ class _Subject:
     def _write(self, outcome: Outcome) -> None:
         score = normalised_score(self.data.environment, outcome.return_)
         row = {
-            **self.identity(outcome.job),
+            **self.columns(outcome.job),
             "return": outcome.return_,
             "normalised_score": "" if score is None else score,
             "length": outcome.length,
             "seconds": round(outcome.seconds, 3),
         }
         if self.asked.again:
-            replace_rows(self.path, [row], KEY)
+            replace_rows(self.path, [row])
         else:
             append_rows(self.path, [row])
 
-    def _key(self, job: Job) -> tuple[str, ...]:
-        return tuple(str(value) for value in self.identity(job).values())
+    def _key(self, job: Job) -> frozenset[tuple[str, str]]:
+        return frozenset(identity(self.columns(job)).items())
 
     def _require_same_sizes(self, environments: Any) -> None:
         have = (environments.single_observation_space.shape[0], environments.single_action_space.shape[0])

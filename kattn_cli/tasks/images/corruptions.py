@@ -22,7 +22,6 @@ from kattn_cli.tasks.task import Asked
 from kattn_cli.training.corrupted import CORRUPTED_BATCH, CorruptedSplit, Making
 from kattn_cli.training.evaluate import evaluate
 
-KEY = ("split", "corruption", "severity", "parameters", "seed", "images", "checkpoint")
 Corrupted = tuple[str, int]
 """Type and severity."""
 
@@ -118,7 +117,7 @@ class Corruptions:
         corrupted = CorruptedSplit(subject.split, name, severity, self.making(size))
         columns = self.columns(name, severity, size)
         row = subject.row(evaluate(subject.opened.model, corrupted, CORRUPTED_BATCH), **columns)
-        subject.write(row, KEY)
+        subject.write(row)
         return f"{name} {severity}: error {100 - row['top1']:.1f}"
 
     def errors(self, evaluated: Evaluated) -> pd.DataFrame:

@@ -20,13 +20,10 @@ from kattn_cli.runs.run import Run
 from kattn_cli.tables.statistics import wilson_interval
 from kattn_cli.tasks.expert_loads import note_evaluation
 from kattn_cli.tasks.task import Asked
-from kattn_cli.training.checkpoint import fingerprint, weights_path
 from kattn_cli.training.evaluate import Evaluation, Outputs, outputs_on
 from kattn_cli.training.opened import OpenImageRun, OpenRun, as_image_data, as_image_run
 
 EVAL_CSV = "eval.csv"
-CLEAN_KEY = ("split", "severity", "images", "checkpoint")
-"""Of the columns that files of an earlier version have, too, so that their clean rows give way."""
 
 
 class Subject:
@@ -36,7 +33,7 @@ class Subject:
         self.opened: OpenRun = asked.opener.open(run)
         self.run, self.asked = run, asked
         self.split: Any = self.opened.data.splits[asked.split].first(asked.limit).to(asked.device)
-        self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
+        self.weights = self.opened.weights
 
     def images(self, for_: str) -> OpenImageRun:
         """Return the run, if it classifies images, which ``for_`` needs.
@@ -79,15 +76,20 @@ class Subject:
             "aupr": "",
             "aupr_chance": "",
             "checkpoint": self.opened.checkpoint,
+            "step": self.opened.step,
             "weights": self.weights,
             "textures": "",
             "path": "",
             **columns,
         }
 
-    def write(self, row: dict[str, Any], key: Sequence[str]) -> None:
-        """Put a row into the run's ``eval.csv`` in place of those of the same ``key``."""
-        replace_rows(self.run.folder / EVAL_CSV, [row], key)
+    def write(self, row: dict[str, Any], measured: Sequence[str] = ()) -> None:
+        """Put a row into the run's ``eval.csv`` in place of an earlier one of the same measurement.
+
+        Args:
+            measured: columns that hold what was found, though they tell other measurements apart.
+        """
+        replace_rows(self.run.folder / EVAL_CSV, [row], measured)
 
 
 Step = Callable[[], str]
@@ -126,8 +128,8 @@ def evaluate_runs(runs: Sequence[Run], asked: Asked, parts: Sequence[Part] = ())
             record = provenance(device_name(asked.device))
             subject = Subject(run, asked)
             try:
-                subject.write(subject.clean_row, CLEAN_KEY)
-                experts = note_evaluation(run, subject.opened.model, subject.split_name, subject.opened.checkpoint)
+                subject.write(subject.clean_row)
+                experts = note_evaluation(subject.opened, subject.split_name, asked.limit)
                 done.append(Evaluated(run, subject.opened.recipe, subject.opened.data, subject.clean_row, experts))
                 if task is None:
                     _work_off(bar, f"{run.label}/{run.seed}", [step for part in parts for step in part.steps(subject)])

@@ -22,8 +22,6 @@ from kattn_cli.tasks.images.evaluation import EVAL_CSV, Evaluated, Step, Subject
 from kattn_cli.tasks.task import named_paths
 from kattn_cli.training.evaluate import outputs_on
 
-KEY = ("split", "corruption", "severity", "checkpoint")
-
 
 @dataclass(frozen=True)
 class OtherFolder:
@@ -88,7 +86,7 @@ class OtherFolder:
             scores = [-one.confidence().cpu().numpy() for one in (outputs, clean)]
             chance = len(scores[0]) / (len(scores[0]) + len(scores[1]))
             row |= {"aupr": 100 * aupr(scores[0], scores[1]), "aupr_chance": 100 * chance}
-        subject.write(row, KEY)
+        subject.write(row, measured=["images"])  # a folder is measured whole, whatever lies in it by now
         for name in split.corrupt:
             message = f"{subject.run.folder}: left out an image that cannot be read: {name}"
             console.print(message, markup=False)

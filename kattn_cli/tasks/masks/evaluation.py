@@ -29,8 +29,6 @@ from kattn_cli.training.seed import Stream, generator
 
 SEGMENTATION_CSV = "segmentation.csv"
 CLASSES_CSV = "segmentation_classes.csv"
-KEY = ("split", "corruption", "severity", "parameters", "seed", "images", "checkpoint")
-CLASS_KEY = (*KEY, "class")
 Row = dict[str, Any]
 Step = Callable[[], Row]
 CORRUPTED_AT_ONCE = 64
@@ -80,11 +78,11 @@ class SegmentedRun(Subject):
             self.opened.model, images, classes=data.classes, window=data.image_size, stride=data.stride
         )
         where: Row = {"split": self.split_name, "corruption": "", "severity": 0, "parameters": "", "seed": ""}
-        of_weights = {"checkpoint": self.opened.checkpoint, "weights": self.weights, "textures": ""}
-        where |= {"images": found.images, **of_weights, **columns}
+        of_weights = {"checkpoint": self.opened.checkpoint, "step": self.opened.step, "weights": self.weights}
+        where |= {"images": found.images, **of_weights, "textures": "", **columns}
         row = {**where, "classes": data.classes, **found.measures, "loss": found.loss}
-        replace_rows(self.run.folder / CLASSES_CSV, self._class_rows(found, where), CLASS_KEY)
-        replace_rows(self.run.folder / SEGMENTATION_CSV, [row], KEY)
+        replace_rows(self.run.folder / CLASSES_CSV, self._class_rows(found, where))
+        replace_rows(self.run.folder / SEGMENTATION_CSV, [row])
         return row
 
     def _measure_corrupted(self, corruptions: Corruptions, name: str, severity: int) -> Row:

@@ -19,16 +19,14 @@ from kattn_cli.data.word_swap import swap_words_in
 from kattn_cli.device import device_name
 from kattn_cli.errors import DataError, RunError
 from kattn_cli.runs.csv_rows import read_rows, replace_rows
+from kattn_cli.runs.identity import identity
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.values import PERPLEXITY_CSV
 from kattn_cli.tasks.expert_loads import note_evaluation
 from kattn_cli.tasks.task import Asked
 from kattn_cli.tasks.text.windows import Surprise, surprise
-from kattn_cli.training.checkpoint import fingerprint, weights_path
 from kattn_cli.training.opened import OpenRun, reads
-
-KEY = ("corpus", "split", "swap_share", "swap_seed", "window", "stride", "asked", "checkpoint", "weights")
 
 
 @dataclass(frozen=True)
@@ -87,7 +85,7 @@ def measure_perplexity(runs: Sequence[Run], texts: Sequence[Text], asked: Asked)
                         total, fresh = subject.count(text), True
                         bar.update(task, total=total)
                         row = subject.measure(text, partial(_tell, bar, task, total))
-                        replace_rows(run.folder / PERPLEXITY_CSV, [row], KEY)
+                        replace_rows(run.folder / PERPLEXITY_CSV, [row])
                     bar.remove_task(task)
                     done.append(Measured(run, text, row))
             finally:
@@ -111,7 +109,7 @@ class _Subject:
             )
         self.data: TextData = self.opened.data
         self.asked = asked
-        self.weights = fingerprint(weights_path(run.folder, self.opened.checkpoint))
+        self.weights = self.opened.weights
         self.window = asked.window or self.data.context
         if self.window > self.data.context:
             raise RunError(f"{run.folder}: sees {self.data.context:,} tokens, so --window {self.window:,} is too long")
@@ -154,8 +152,8 @@ class _Subject:
         there = len(self.encoded(text).tokens) - 1
         return min(there, self.asked.limit or there)
 
-    def identity(self, text: Text) -> dict[str, Any]:
-        """What makes a row another."""
+    def columns(self, text: Text) -> dict[str, Any]:
+        """What was measured, of which weights."""
         return {
             "corpus": text.corpus,
             "split": "" if text.corpus else text.split,
@@ -165,6 +163,7 @@ class _Subject:
             "stride": self.asked.stride,
             "asked": self.asked.limit or "all",
             "checkpoint": self.opened.checkpoint,
+            "step": self.opened.step,
             "weights": self.weights,
         }
 
@@ -172,9 +171,9 @@ class _Subject:
         """The row of an earlier measurement; never of another corpus, whose file may be another now."""
         if self.asked.again or text.path:
             return None
-        wanted = {key: str(value) for key, value in self.identity(text).items()}
+        wanted = identity(self.columns(text))
         rows = read_rows(self.opened.run.folder / PERPLEXITY_CSV)
-        return next((row for row in rows if wanted.items() <= row.items()), None)
+        return next((row for row in rows if identity(row) == wanted), None)
 
     def measure(self, text: Text, progress: Callable[[int], object]) -> dict[str, Any]:
         """The row of one text."""
@@ -188,9 +187,9 @@ class _Subject:
             device=self.asked.device,
             progress=progress,
         )
-        if line := note_evaluation(self.opened.run, self.opened.model, text.name(), self.opened.checkpoint):
+        if line := note_evaluation(self.opened, text.name(), self.asked.limit):
             console.print(f"{self.opened.run.folder}  {text.name()}  {line}", markup=False)
-        return {**self.identity(text), **_numbers(found, encoded), "seconds": round(time.perf_counter() - started, 2)}
+        return {**self.columns(text), **_numbers(found, encoded), "seconds": round(time.perf_counter() - started, 2)}
 
 
 def _numbers(found: Surprise, encoded: EncodedText) -> dict[str, Any]:

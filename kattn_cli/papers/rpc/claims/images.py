@@ -14,7 +14,6 @@ from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.pairs import ImagePair, clean_pairs, image_pairs, judge_pairs
 from kattn_cli.papers.rpc import PAPER
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.attack_names import IDENTITY
 
 OURS, BASE = "rpc*", "symmetric"
 ATTACKS = {
@@ -64,7 +63,7 @@ def _under(attack: str, ours: str, base: str, evidence: Evidence) -> Iterator[Im
     def chosen(rows: pd.DataFrame) -> pd.DataFrame:
         return rows[(rows["attack"] == attack) & rows["epsilon_units"].str.startswith("pixels")]
 
-    return image_pairs(evidence, "attacks", ours, base, choose=chosen, on=[*IDENTITY, "images"])
+    return image_pairs(evidence, "attacks", ours, base, choose=chosen, one_of=["norm", "targeted", "epsilon"])
 
 
 def _attacked(attack: str, ours: str, base: str, model: str, evidence: Evidence) -> list[Finding]:
@@ -84,13 +83,13 @@ def _fan_clean(evidence: Evidence) -> list[Finding]:
 
 
 def _corrupted(ours: str, base: str, model: str, evidence: Evidence) -> list[Finding]:
-    pairs = image_pairs(evidence, "corruption", ours, base, column="error", on=["images", "types"])
+    pairs = image_pairs(evidence, "corruption", ours, base, column="error", one_of=["types"])
     return judge_pairs(_among(pairs), below=0, printed=_printed("table1", "IN-C", sign=-1, base=model))
 
 
 def _mce(evidence: Evidence) -> list[Finding]:
-    on = ["corruption", "reference"]
-    pairs = image_pairs(evidence, "corruption_errors", OURS, BASE, column="corruption_error", on=on)
+    one_of = ["corruption", "reference"]
+    pairs = image_pairs(evidence, "corruption_errors", OURS, BASE, column="corruption_error", one_of=one_of)
     return judge_pairs(_among(pairs), below=0, printed=_printed("table1", "IN-C", "mce"))
 
 
@@ -98,7 +97,7 @@ def _out_of_distribution(evidence: Evidence) -> list[Finding]:
     def scored(rows: pd.DataFrame) -> pd.DataFrame:
         return rows.dropna(subset="aupr") if "aupr" in rows else rows.iloc[:0].assign(aupr=0.0)
 
-    pairs = image_pairs(evidence, "eval", OURS, BASE, column="aupr", choose=scored, on=["split", "images"])
+    pairs = image_pairs(evidence, "eval", OURS, BASE, column="aupr", choose=scored, one_of=["split"])
     return judge_pairs(_among(pairs), above=0, printed=_printed("table1", "IN-O", "aupr"))
 
 
@@ -119,8 +118,8 @@ def _segments_better(row: str, corrupted: bool, metric: str, evidence: Evidence)
     def prints(folder: str) -> float:
         return PAPER.difference("table6", row, metric, (_described(folder)[0], BASE))
 
-    on = ["corruption", "severity", "images"]
-    pairs = image_pairs(evidence, "segmentation", "rpc*", BASE, choose=chosen, column=metric, on=on)
+    one_of = ["corruption", "severity"]
+    pairs = image_pairs(evidence, "segmentation", "rpc*", BASE, choose=chosen, column=metric, one_of=one_of)
     return judge_pairs(pairs, above=0, printed=prints)
 
 
