@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from kattn_cli.tables.measurements import of_one_checkpoint, require_one, settings
+from kattn_cli.tables.measurements import of_one_checkpoint, settings
 
 SEVERITIES = frozenset(range(1, 6))
 ALL_TYPES = 15
@@ -89,10 +89,7 @@ def measured_together(table: pd.DataFrame, split: str = "test") -> pd.DataFrame:
     They share checkpoint, parameters, seed and number of images, and whatever else a measurement is identified by. Of
     several such settings it is one of the best weights, where these were measured, over the most images, then of the
     most rows, then the last measured. Rows of weights that are no longer there do not count: those of the last row of
-    a checkpoint are. Nothing, in a file of an earlier version. Frost of several photographs cannot count as one.
-
-    Raises:
-        RunError: if a type of one severity is there twice all the same, with other photographs of frost.
+    a checkpoint are. Of frost with several photographs, those measured last. Nothing, in a file of an earlier version.
     """
     if "corruption" not in table or table.empty:
         return table.iloc[:0]
@@ -108,11 +105,14 @@ def measured_together(table: pd.DataFrame, split: str = "test") -> pd.DataFrame:
     order = corrupted.reset_index().groupby(setting)["index"].agg(["count", "max"]).reset_index()
     best = order.sort_values(["images", "count", "max"]).iloc[-1]
     same = (corrupted[setting] == best[setting]).all(axis=1)
-    require_one(corrupted[same], "eval.csv", ["corruption", "severity"], ["corruption", "severity"])
+    of_setting = corrupted[same]
+    if "textures" in of_setting:
+        photographs = of_setting.groupby("corruption")["textures"].transform(lambda found: found.fillna("").iloc[-1])
+        of_setting = of_setting[of_setting["textures"].fillna("") == photographs]
     clean = current[
         (current["corruption"] == "")
         & (current["split"] == split)
         & (current["images"] == best["images"])
         & (current["checkpoint"] == best["checkpoint"])
     ]
-    return table.loc[[*clean.index[-1:], *corrupted[same].index]]
+    return table.loc[[*clean.index[-1:], *of_setting.index]]

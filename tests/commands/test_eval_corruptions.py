@@ -121,7 +121,7 @@ def test_what_is_measured_anew(change: str, run: Run, monkeypatch: pytest.Monkey
     written = watch(monkeypatch, Subject.write)
     evaluate_runs([run], settings, [asked])
     assert [row["corruption"] for row in written] == ["", *["frost"] * (change != "nothing")]
-    kept_beside = change in ("seed", "parameters", "images")
+    kept_beside = change in ("seed", "parameters", "images", "weights", "textures")
     assert len(rows_of(run)) == 1 + kept_beside
 
 
