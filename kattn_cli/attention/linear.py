@@ -115,7 +115,7 @@ class LinearAttention(FeatureMapAttention):
         if self.normalise:
             return phi_q, phi_k, None
         # On q and on k, so that their products are over √N, in place of a normaliser.
-        scale = q.shape[-2] ** -0.25
+        scale = max(1, q.shape[-2]) ** -0.25
         return phi_q * scale, phi_k * scale, None
 
     def feature_flops(self, n: int) -> int:

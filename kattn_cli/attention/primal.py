@@ -24,6 +24,7 @@ from torch import Tensor, nn
 from kattn_cli.attention import flops
 from kattn_cli.attention.heads import split_heads, split_projections
 from kattn_cli.attention.mechanism import AttentionMechanism
+from kattn_cli.kernels.entry import token_mask
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact
 from kattn_cli.kernels.primal.equations import (
@@ -135,6 +136,7 @@ class PrimalAttention(AttentionMechanism):
         """Return the output for every token, ``(B, N, C)``.
 
         ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        mask = token_mask("Primal-Attention", mask, x)
         q, k = self._inputs(x, mask)
         rows = self._sampled(x, mask)
         energy = None
@@ -191,7 +193,9 @@ class PrimalAttention(AttentionMechanism):
         if not self.data_dependent:
             return None
         count = self.w_e.shape[1]
-        if mask is None or self.convention == "reference":
+        if not x.shape[1]:
+            rows = x.new_zeros(len(x), count, self.dim)  # of no tokens
+        elif mask is None or self.convention == "reference":
             rows = x[:, sampled_rows(x.shape[1], count, self.convention).to(x.device)]
         else:
             rows = x.gather(1, sampled_tokens(mask, count)[..., None].expand(-1, -1, self.dim))
@@ -245,6 +249,7 @@ class PrimalAttention(AttentionMechanism):
 
     def attention_matrix(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
         """Return the induced kernel ``⟨f(X) φ_q(xᵢ), f(X) φ_k(xⱼ)⟩``, ``(B, H, N, N)``; never formed in training."""
+        mask = token_mask("Primal-Attention", mask, x)
         phi_q, phi_k = self._features(x, mask)
         rows = self._sampled(x, mask)
         rows = None if rows is None else rows.to(phi_q.dtype)

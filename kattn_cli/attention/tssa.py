@@ -17,6 +17,7 @@ from kattn_cli.attention.heads import join_heads, split_heads
 from kattn_cli.attention.mechanism import AttentionMechanism, refuse_longer
 from kattn_cli.kernels.causal_tssa.equations import Convention, TokenStatistics, causal_gains, causal_tssa_plain
 from kattn_cli.kernels.causal_tssa.operator import causal_tssa
+from kattn_cli.kernels.entry import token_mask
 from kattn_cli.kernels.tssa.equations import membership_and_shrinkage
 from kattn_cli.kernels.tssa.operator import tssa
 
@@ -52,6 +53,7 @@ class TokenStatisticsAttention(AttentionMechanism):
         """Return the output for every token, ``(B, N, C)``.
 
         ``x``: ``(B, N, C)``; ``mask``: ``(B, N)``, True where there is a token, or None for no padding."""
+        mask = token_mask("TSSA", mask, x)
         w = self.subspace_tokens(x)
         if self.position_bias is None:
             out = tssa(w, self.eta, self.normalize, mask)

@@ -20,7 +20,8 @@ class ValueConvolution(nn.Conv2d):
         super().__init__(heads, heads, (size, 1), padding=(size // 2, 0), groups=heads, bias=False)
 
     def forward(self, v: Tensor, mask: Tensor | None = None) -> Tensor:
-        return super().forward(without_padding(v, mask))
+        v = without_padding(v, mask)
+        return super().forward(v) if v.shape[-2] else v
 
     def flops(self, n: int, dim: int) -> int:
         """Return the operations for ``n`` tokens of width ``dim``, adding the result to another included."""

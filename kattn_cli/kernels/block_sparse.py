@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.entry import check_mask
 from kattn_cli.kernels.precision import exactly
 from kattn_cli.kernels.softmax import softmax_attention
 
@@ -79,6 +80,9 @@ def block_sparse_attention(
         seeing_all: so many tokens at the start attend to every token.
         mask: ``(B, N)``, True where there is a token.
     """
+    check_mask("block-sparse attention", mask, k)
+    if not q.shape[-2]:
+        return v
     if version() == "slow":
         return block_sparse_attention_naive(q, k, v, blocks, size, sees=sees, seeing_all=seeing_all, mask=mask)
     heads, n, rows = q.shape[1], q.shape[-2], blocks.shape[-2]

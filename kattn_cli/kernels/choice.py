@@ -24,6 +24,8 @@ VERSIONS: tuple[Version, ...] = get_args(Version)
 VARIABLE = "KATTN_OPERATORS"
 SMALL = 2**18
 """Entries below which calling a kernel costs a CPU more than it saves."""
+WIDEST = 2**14
+"""Numbers of one token that fit, a few times over, on the stack of a thread."""
 
 
 def _named(name: str) -> Version:
@@ -56,9 +58,12 @@ def operators(chosen: str) -> Iterator[None]:
         _version = before
 
 
-def kernel_for(z: Tensor) -> bool:
-    """Return whether a kernel of ours should compute on ``z``: Triton's on a GPU, one in C on a CPU."""
-    if version() != "fast":
+def kernel_for(z: Tensor, columns: int = 1) -> bool:
+    """Return whether a kernel of ours should compute on ``z``: Triton's on a GPU, one in C on a CPU.
+
+    ``columns``: the numbers of one token that it must hold at once. Kernels are not made for tensors without entries.
+    """
+    if version() != "fast" or columns > WIDEST or not z.numel():
         return False
     if z.device.type == "cuda":
         return _has_triton()
@@ -73,5 +78,5 @@ def _has_triton() -> bool:
 def operator_for(z: Tensor) -> bool:
     """Return whether to use an operator that a CPU computes by torch's operations in place, without a compiler."""
     if z.device.type == "cpu":
-        return version() == "fast" and z.numel() >= SMALL
+        return version() == "fast" and z.numel() >= max(1, SMALL)
     return kernel_for(z)

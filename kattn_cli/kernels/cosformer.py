@@ -12,12 +12,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from kattn_cli.kernels.entry import check_mask
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact_dtype
 
 
 def cosformer_angles(z: Tensor, longest: int, mask: Tensor | None = None, start: int = 0) -> Tensor:
     """Return ``π/2 · i/M``, ``(B or 1, 1, N, 1)``, for each token's rank i among the tokens, counted from ``start``."""
+    check_mask("cosFormer", mask, z)
     there = torch.ones(1, z.shape[-2], dtype=torch.bool, device=z.device) if mask is None else mask
     return (start + there.cumsum(-1) - 1)[:, None, :, None].to(exact_dtype(z)) * (math.pi / 2 / longest)
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.entry import token_mask
 from kattn_cli.kernels.linear import LinearState, linear_attention, linear_attention_decode
 from kattn_cli.kernels.masks import token_counts, total, visible, without_padding
 from kattn_cli.kernels.precision import exact, exactly
@@ -75,6 +76,7 @@ def _log_total(z: Tensor, causal: bool) -> Tensor:
 
 def flow_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
     """Return Flow-Attention of tokens to themselves, ``(B, H, N, d)`` throughout, linear in N."""
+    mask = token_mask("Flow-Attention", mask, k)
     if version() == "slow":
         return flow_attention_naive(q, k, v, causal, mask)
     sinks, sources, _ = flow_factors(q, k, causal, mask)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from kattn_cli.kernels.entry import check_mask
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact
 
@@ -48,6 +49,7 @@ def each_token_a_landmark(mask: Tensor, count: int) -> Tensor:
 
 
 def _tokens(z: Tensor, mask: Tensor | None) -> Tensor:
+    check_mask("landmarks", mask, z)
     return torch.ones(1, z.shape[-2], dtype=torch.bool, device=z.device) if mask is None else mask
 
 

@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.entry import token_mask
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact, full_precision
 
@@ -88,6 +89,9 @@ def linear_attention(
     log_weight: Tensor | None = None,
 ) -> Tensor:
     """Return linear attention, ``(B, H, N, d)`` in the type of ``v``, in time and memory linear in N."""
+    mask = token_mask("linear attention", mask, v)
+    if not v.shape[-2]:
+        return v
     if version() == "slow":
         return linear_attention_naive(phi_q, phi_k, v, mask, causal, normalise, log_weight)
     phi_k = without_padding(phi_k, mask)

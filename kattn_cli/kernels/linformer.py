@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.entry import token_mask
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exactly
 from kattn_cli.kernels.softmax import softmax_attention
@@ -22,6 +23,7 @@ def linformer_attention(q: Tensor, k: Tensor, v: Tensor, e: Tensor, f: Tensor, *
 
     ``e``, ``f``: ``(H or 1, k, at least N)``, of which the first N columns act. Padding is projected as zeros.
     """
+    mask = token_mask("Linformer", mask, k)
     if version() == "slow":
         return linformer_attention_naive(q, k, v, e, f, mask=mask)
     n = q.shape[-2]

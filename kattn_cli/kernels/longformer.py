@@ -13,6 +13,7 @@ from torch import Tensor
 
 from kattn_cli.kernels.block_sparse import block_sparse_attention, window_blocks
 from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.entry import token_mask
 from kattn_cli.kernels.precision import exactly
 
 
@@ -54,6 +55,9 @@ def sliding_window_attention(
     mask: Tensor | None = None,
 ) -> Tensor:
     """Return the same in blocks of half a window, each of which sees itself, its neighbours and the first keys."""
+    mask = token_mask("sliding-window attention", mask, k)
+    if not v.shape[-2]:
+        return v
     if version() == "slow":
         return sliding_window_attention_naive(q, k, v, window, global_keys=global_keys, causal=causal, mask=mask)
     size, blocks = window_layout(q.shape[-2], window, global_keys, causal, q.device)
@@ -68,8 +72,8 @@ def window_layout(
     n: int, window: int, global_keys: int, causal: bool, device: torch.device | None = None
 ) -> tuple[int, Tensor]:
     """Return the size of blocks of half a window, and which blocks each sees, ``(R, M)``."""
-    size = min(window // 2, n)
+    size = max(1, min(window // 2, n))
     rows = -(-n // size)
-    reach = min(1, rows - 1)
+    reach = max(0, min(1, rows - 1))
     first = -(-min(global_keys, n) // size)
     return size, window_blocks(rows, reach, 0 if causal else reach, first, device)

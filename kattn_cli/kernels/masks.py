@@ -2,6 +2,7 @@
 
 A mask is ``(B, N)``, True where there is a token and False where a sequence is padded. Padding never changes
 what a mechanism computes for the tokens; what it returns at the padding is finite and means nothing.
+One row, ``(1, N)``, is the same padding for all samples; what is no such mask is refused.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from kattn_cli.kernels.entry import check_mask
 from kattn_cli.kernels.precision import exact, exact_dtype
 
 
 def without_padding(z: Tensor, mask: Tensor | None) -> Tensor:
     """Return ``z``, ``(B, H, N, d)``, with zeros at the padding, whatever stood there."""
+    check_mask("attention", mask, z)
     return z if mask is None else z.masked_fill(~mask[:, None, :, None], 0)
 
 
@@ -22,6 +25,7 @@ def token_counts(z: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor
 
     At least one everywhere, so that it can be divided by. In float32 or better: bfloat16 cannot count beyond 256.
     """
+    check_mask("attention", mask, z)
     there = z.new_ones(1, z.shape[-2], dtype=exact_dtype(z)) if mask is None else mask.to(exact_dtype(z))
     counts = there.cumsum(-1)[:, None, :, None] if causal else there.sum(-1)[:, None, None, None]
     return counts.clamp(min=1)

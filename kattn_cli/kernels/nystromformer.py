@@ -25,7 +25,7 @@ def pseudo_inverse(a: Tensor, iterations: int, over_batch: bool = False) -> Tens
     It starts from ``Aᵀ / (‖A‖₁ ‖A‖∞)``, the norms each matrix's own or, ``over_batch``, the largest of all.
     """
     norm = a.sum(-2).amax(-1)  # ‖A‖₁; ‖A‖∞ is 1, since rows are distributions
-    if over_batch:
+    if over_batch and norm.numel():
         # As the authors' program does: one sample then changes another's output.
         norm = norm.max()
     identity = torch.eye(a.shape[-1], dtype=a.dtype, device=a.device)

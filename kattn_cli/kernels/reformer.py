@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.entry import check_mask, token_mask
 from kattn_cli.kernels.masks import visible
 from kattn_cli.kernels.precision import exact, exact_dtype, exactly, full_precision
 
@@ -31,6 +32,7 @@ def lsh_buckets(q: Tensor, rotations: Tensor, mask: Tensor | None = None) -> Ten
     ``rotations``: ``(H, R, d, buckets / 2)``. Returns ``(B, H, R, N)``. In float32 or better: what half precision
     rounds would put a token into another bucket.
     """
+    check_mask("LSH attention", mask, q)
     parts = []
     rotations = exact(rotations)
     # Detached: argmax has no gradient.
@@ -55,6 +57,7 @@ def among_others(q: Tensor, k: Tensor, v: Tensor, seen: Tensor, times: Tensor | 
 
 def shared_attention(q: Tensor, k: Tensor, v: Tensor, *, causal: bool = False, mask: Tensor | None = None) -> Tensor:
     """Return attention without hashing, each token past itself (§2, "Causal masking for shared-QK attention")."""
+    check_mask("shared attention", mask, k)
     seen = visible(mask, causal, q.shape[-2], k.shape[-2], q.device)
     return among_others(q, k, v, torch.ones(1, 1, dtype=torch.bool, device=q.device) if seen is None else seen)
 
@@ -128,6 +131,9 @@ def lsh_attention(
             comes the last of the round before; a key met in several rounds counts as often.
         mask: ``(B, N)``, True where there is a token.
     """
+    mask = token_mask("LSH attention", mask, k)
+    if not v.shape[-2]:
+        return v
     if version() == "slow":
         return lsh_attention_naive(q, k, v, rotations, chunk, causal=causal, across_buckets=across_buckets, mask=mask)
     n = q.shape[-2]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.entry import check_mask
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exactly
 from kattn_cli.kernels.softmax import softmax_attention, softmax_matrix
@@ -41,6 +42,7 @@ def learned_scaled_values(
     v: Tensor, s: Tensor, *, causal: bool = False, mask: Tensor | None = None, last: int | None = None
 ) -> Tensor:
     """Return ``(I − S) v`` for the parameter ``s``, ``(H, N_max, N_max)``; only the ``last`` rows where given."""
+    check_mask("scaled attention", mask, v)
     n = v.shape[-2]
     first = 0 if last is None else n - last
     if version() == "slow":
@@ -55,6 +57,7 @@ def symmetric_scaled_values(
     k: Tensor, v: Tensor, alpha: Tensor, *, causal: bool = False, mask: Tensor | None = None, last: int | None = None
 ) -> Tensor:
     """Return ``(I − α A(k, k)) v`` without the N × N matrix; only the ``last`` rows where that is given."""
+    check_mask("scaled attention", mask, v)
     first = 0 if last is None else v.shape[-2] - last
     if version() == "slow":
         return _scaled_values(v, symmetric_scaling(k, alpha, causal=causal, mask=mask), first)

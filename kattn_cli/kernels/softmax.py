@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.entry import check_mask
 from kattn_cli.kernels.masks import visible
 from kattn_cli.kernels.precision import exact, exactly, full_precision
 
@@ -22,6 +23,7 @@ def softmax_matrix(q: Tensor, k: Tensor, causal: bool = False, mask: Tensor | No
 
     In float32 or better, as the operator computes it inside: float16 ends where a product of vectors need not.
     """
+    check_mask("softmax attention", mask, k)
     scores = exact(q) @ exact(k).mT / math.sqrt(q.shape[-1])
     allowed = visible(mask, causal, q.shape[-2], k.shape[-2], q.device)
     if allowed is not None:
@@ -59,6 +61,7 @@ def softmax_attention(
     the forward pass did. Each weight is then off by the rounding of its score, 1 % in float32 for scores of 10⁵; and
     from 10⁹ on, which takes entries of 10⁴, gradients are not numbers, where those of the slow operator are.
     """
+    check_mask("softmax attention", mask, k)
     if version() == "slow" and not dropout:
         return softmax_attention_naive(q, k, v, causal, mask)
     # Torch's own causal flag counts queries from the first key, ours from the last: equal for as many of both.

@@ -25,7 +25,11 @@ Argument = Tensor | Strided | int | None
 
 
 def call(name: str, dtype: torch.dtype, parts: Sequence[Part], *arguments: Argument) -> None:
-    """Call ``name`` for the type on each part: structs of longs, their number, then contiguous tensors and numbers."""
+    """Call ``name`` for the type on each part: structs of longs, their number, then contiguous tensors and numbers.
+
+    Raises:
+        ValueError: if a tensor that is not :class:`Strided` is not contiguous.
+    """
     function = build.function(f"{name}_{'double' if dtype == torch.float64 else 'float'}")
     flat = [number for part in parts for number in part]
     function((ctypes.c_long * len(flat))(*flat), *(_pointer(one) for one in (len(parts), *arguments)))
@@ -45,5 +49,6 @@ def _pointer(argument: Argument) -> object:
         return ctypes.byref(ctypes.c_long(argument))
     if isinstance(argument, Strided):
         return ctypes.c_void_p(argument.tensor.data_ptr())
-    assert argument.is_contiguous()
+    if not argument.is_contiguous():
+        raise ValueError(f"C kernels read contiguous tensors, got {tuple(argument.shape)} by {argument.stride()}")
     return ctypes.c_void_p(argument.data_ptr())

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.entry import token_mask
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact, exactly, full_precision
 
@@ -41,6 +42,7 @@ def cross_covariance(q: Tensor, k: Tensor, temperature: Tensor, mask: Tensor | N
 
 def xca(q: Tensor, k: Tensor, v: Tensor, temperature: Tensor, mask: Tensor | None = None) -> Tensor:
     """Return XCA, ``(B, H, N, d)``, with the d × d product divided by the norms, instead of the N × d factors."""
+    mask = token_mask("XCA", mask, k)
     if version() == "slow":
         return xca_naive(q, k, v, temperature, mask)
     return v @ cross_covariance(q, k, temperature, mask).to(v.dtype).mT

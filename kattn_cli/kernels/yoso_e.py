@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.entry import check_mask
 from kattn_cli.kernels.precision import exact, full_precision
 
 Gradient = Literal["exact", "lower-bound"]
@@ -87,6 +88,7 @@ def _sums(q: Tensor, k: Tensor, v: Tensor, tau: int, gradient: Gradient, mask: T
 
 def _probabilities(q: Tensor, k: Tensor, tau: int, gradient: Gradient, mask: Tensor | None) -> Tensor:
     """Return ``(B, H, n, N)``, 0 at padded keys, for unit vectors ``(B, H, n, d)`` and ``(B, H, N, d)``."""
+    check_mask("YOSO", mask, k)
     cosines = q @ k.mT
     weights = collision_probability(cosines, tau) if gradient == "exact" else LowerBoundedCollision.apply(cosines, tau)
     return weights if mask is None else weights.masked_fill(~mask[:, None, None, :], 0)

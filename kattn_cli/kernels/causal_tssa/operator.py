@@ -19,6 +19,7 @@ from kattn_cli.kernels.causal_tssa.equations import (
     causal_tssa_plain,
 )
 from kattn_cli.kernels.choice import kernel_for, version
+from kattn_cli.kernels.entry import check_axes, check_shape, parameter, token_mask
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact_dtype
 
@@ -33,14 +34,22 @@ def causal_tssa(
     convention: Convention = "paper",
     mask: Tensor | None = None,
 ) -> Tensor:
-    """Return Algorithm 2 for ``w`` ``(B, H, N, d)``, ``eta`` ``(H,)``, each token's ``bias`` ``(B or 1, H, N, 1)``."""
+    """Return Algorithm 2 for ``w`` ``(B, H, N, d)``, ``eta`` ``(H,)``, each token's ``bias`` ``(B or 1, H, N, 1)``.
+
+    Raises:
+        ValueError: if one of them is not that; ``eta``, ``bias`` and ``mask`` may be broadcast.
+    """
+    check_axes("causal TSSA", "w", w, "B, H, N, d")
+    samples, heads, tokens, width = w.shape
+    eta, mask = parameter("causal TSSA", "eta", eta, (heads,), w), token_mask("causal TSSA", mask, w)
+    bias = parameter("causal TSSA", "bias", bias, (1 if bias.shape[0] == 1 else samples, heads, tokens, 1), w)
     if version() == "slow":
         return causal_tssa_naive(w, eta, bias, normalize, convention, mask)
-    if not kernel_for(w):
+    if not kernel_for(w, heads * width):
         return causal_tssa_plain(w, eta, bias, normalize, convention, mask)[0]
     # The kernels read all heads of a token at once, for the softmax over heads; split projections lie so already.
     tokens_first = without_padding(w, mask).transpose(1, 2).contiguous()
-    repeats = bias_repeats(convention, w.shape[-1])
+    repeats = bias_repeats(convention, width)
     return causal_tssa_operator(tokens_first, eta, bias[..., 0], mask, normalize, repeats)[0].transpose(1, 2)
 
 
@@ -53,6 +62,7 @@ def causal_tssa_operator(
     That is: energies, Π and Σ Π ``(B, N, H)``; Σ w² and Σ Π w² before every chunk, ``(B, ⌈N / CHUNK⌉, H, d)``.
     ``bias``: ``(B or 1, H, N)``.
     """
+    w, eta, bias, mask = _as_kernels_read(w, eta, bias, mask)
     if w.is_cuda:
         from kattn_cli.kernels.causal_tssa import triton as gpu
 
@@ -60,6 +70,17 @@ def causal_tssa_operator(
     from kattn_cli.kernels.causal_tssa import c as cpu
 
     return cpu.forward(w, eta, bias, mask, normalize, repeats)
+
+
+def _as_kernels_read(
+    w: Tensor, eta: Tensor, bias: Tensor, mask: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Return the inputs in full: graphs, and ``torch.ops``, reach the operator past :func:`causal_tssa`."""
+    check_axes("kattn::causal_tssa", "w", w, "B, N, H, d")
+    samples, tokens, heads, _ = w.shape
+    eta = parameter("kattn::causal_tssa", "eta", eta, (heads,), w)
+    check_shape("kattn::causal_tssa", "bias", bias, (1 if bias.shape[0] == 1 else samples, heads, tokens), w)
+    return w.contiguous(), eta, bias, token_mask("kattn::causal_tssa", mask, w.flatten(2))
 
 
 @causal_tssa_operator.register_fake
@@ -87,7 +108,7 @@ def causal_tssa_backward(
     moment_states: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of ``w``, ``eta`` and ``bias`` for that of the output, ``(B, N, H, d)``."""
-    inputs = (w, eta, bias, mask, normalize, repeats)
+    inputs = (*_as_kernels_read(w, eta, bias, mask), normalize, repeats)
     saved = (energy, membership, mass, energy_states, moment_states)
     if w.is_cuda:
         from kattn_cli.kernels.causal_tssa import triton as gpu

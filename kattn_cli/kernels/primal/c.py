@@ -26,7 +26,7 @@ def forward(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -> tuple[
     norms = torch.empty(2, samples, heads, tokens, dtype=real)
     # In float64, since one number sums the squares of all tokens, block by block.
     energy = torch.zeros(samples, heads, 2 * s, dtype=torch.float64)
-    weights = exact(weight)
+    weights = weight.to(real)
     with without_autocast(q.device):
         for b, block in _blocks(q):
             for side, z in enumerate((q, k)):
@@ -52,7 +52,7 @@ def backward(
     """Return what :func:`kattn_cli.kernels.primal.operator.primal_operator_backward` does, computed in C."""
     samples, heads, tokens, width = q.shape
     s, real = weight.shape[-1] // 2, exact_dtype(q)
-    grad, scores, weights = _tokens_first(grad), _tokens_first(scores), exact(weight)
+    grad, scores, norms, weights = _tokens_first(grad), _tokens_first(scores), norms.contiguous(), weight.to(real)
     by_energy = None if grad_energy is None else exact(grad_energy).contiguous()
     by_inputs = [torch.empty(samples, tokens, heads, width, dtype=real).transpose(1, 2) for _ in range(2)]
     by_weight = torch.zeros(2, *weight.shape[:-1], s, dtype=real)
@@ -80,7 +80,7 @@ def backward(
 
 def _blocks(q: Tensor) -> Iterator[tuple[int, slice]]:
     samples, heads, n, d = q.shape
-    tokens = max(1, BLOCK // (heads * d))
+    tokens = max(1, BLOCK // max(1, heads * d))
     for b in range(samples):
         for first in range(0, n, tokens):
             yield b, slice(first, first + tokens)

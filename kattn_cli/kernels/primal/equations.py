@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kattn_cli.kernels.choice import version
+from kattn_cli.kernels.entry import check_alike, check_axes, check_mask, check_shape, parameter, token_mask
 from kattn_cli.kernels.masks import token_counts, total, without_padding
 from kattn_cli.kernels.precision import exact, exact_dtype, exactly, full_precision, without_autocast
 from kattn_cli.kernels.primal.operator import pays, primal_operator
@@ -72,7 +73,7 @@ def primal_scores(phi: Tensor, rows: Tensor | None, weight: Tensor) -> Tensor:
 
 def joint_scores(phi_q: Tensor, phi_k: Tensor, rows: Tensor | None, w_e: Tensor, w_r: Tensor) -> Tensor:
     """Return ``[e; r]``, ``(B, H, N, 2s)``, of both feature maps."""
-    of_side = primal_scores_naive if version() == "slow" else primal_scores
+    of_side = primal_scores_naive if version() == "slow" and phi_q.numel() else primal_scores
     return torch.cat((of_side(phi_q, rows, w_e), of_side(phi_k, rows, w_r)), -1)
 
 
@@ -83,8 +84,20 @@ def cosine_scores(
 
     And, from the operator that makes no copy of these, the energies Σ e² and Σ r² over the tokens of ``mask``, or over
     all, ``(B, H, 2s)``: what :func:`ksvd_objective_of` needs.
+
+    Raises:
+        ValueError: if an input has another shape than :func:`primal_scores` says, or ``mask`` is not ``(B, N)``.
     """
-    if not pays(q, w_e.shape[-1]):
+    check_axes("primal scores", "q", q, "B, H, N, d")
+    check_alike("primal scores", "k", k, q)
+    samples, heads, _, width = q.shape
+    count, directions = width if rows is None else rows.shape[-2], w_e.shape[-1]
+    w_e = parameter("primal scores", "w_e", w_e, (heads, count, directions), q)
+    w_r = parameter("primal scores", "w_r", w_r, (heads, count, directions), q)
+    if rows is not None:
+        check_shape("primal scores", "rows", rows, (samples, heads, count, width), q)
+    mask = token_mask("primal scores", mask, q)
+    if not pays(q, directions):
         return joint_scores(cosine_features(q), cosine_features(k), rows, w_e, w_r), None
     weights = torch.cat((w_e, w_r), -1)
     projections = weights[None] if rows is None else torch.einsum("bhnd,hns->bhds", rows, weights)
@@ -136,8 +149,10 @@ def exp_features(
     of ordinary size, and the features leave that of half precision. ``D̂^{−1/2} g(k)`` leaves float32's only where ‖q‖²
     and ‖k‖² of a token are hundreds apart.
     """
+    check_mask("exponential features", mask, k)
     directions = directions.to(exact_dtype(q))
-    log_q, log_k = (exact(z) @ directions.T - exact(z).square().sum(-1, keepdim=True) / 2 for z in (q, k))
+    # Each is widened once, so that the gradients of both its uses meet before they are rounded.
+    log_q, log_k = (z @ directions.T - z.square().sum(-1, keepdim=True) / 2 for z in (exact(q), exact(k)))
     # Not −inf: a sum over nothing but padding would be −inf too, and its gradient not a number.
     least = torch.finfo(log_k.dtype).min
     there = log_k if mask is None else log_k.masked_fill(~mask[:, None, :, None], least)
@@ -171,7 +186,7 @@ def running_sum(z: Tensor) -> Tensor:
     """Return the sum over the tokens up to each, ``(B, H, N, d)``: in chunks, products with a triangle of ones."""
     samples, heads, tokens, _ = z.shape
     chunks = -(-tokens // CHUNK)
-    if chunks == 1:
+    if chunks == 1 or not z.numel():
         return z.cumsum(-2)
     rows = F.pad(z.transpose(1, 2).flatten(2), (0, 0, 0, chunks * CHUNK - tokens)).unflatten(1, (chunks, CHUNK))
     before = F.pad(rows.sum(2).cumsum(1)[:, :-1], (0, 0, 1, 0))

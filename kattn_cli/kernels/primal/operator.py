@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.kernels.choice import kernel_for
+from kattn_cli.kernels.entry import check_alike, check_axes, check_shape, token_mask
 from kattn_cli.kernels.precision import exact_dtype
 
 WIDEST = 256
@@ -23,7 +24,7 @@ WIDEST = 256
 def pays(q: Tensor, directions: int) -> bool:
     """Return whether this operator, not torch's one after the other, should compute on queries ``q``."""
     fits = q.element_size() * max(q.shape[-1], directions) <= WIDEST and q.dtype != torch.float64
-    return kernel_for(q) and (fits or q.device.type == "cpu")
+    return kernel_for(q, 2 * directions) and (fits or q.device.type == "cpu")
 
 
 @torch.library.custom_op("kattn::primal_scores", mutates_args=())
@@ -35,6 +36,7 @@ def primal_operator(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -
     ``q``, ``k``: ``(B, H, N, d)``; ``weight``: ``[W_e, W_r]``, ``(B or 1, H, d, 2s)``; ``mask``: ``(B, N)``: which
     tokens the energies, Σ of squares, are over, or None for all. Norms below 1e-12 are taken as that.
     """
+    mask = _checked(q, k, weight, mask)
     if q.is_cuda:
         from kattn_cli.kernels.primal import triton as gpu
 
@@ -42,6 +44,18 @@ def primal_operator(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -
     from kattn_cli.kernels.primal import c as cpu
 
     return cpu.forward(q, k, weight, mask)
+
+
+def _checked(q: Tensor, k: Tensor, weight: Tensor, mask: Tensor | None) -> Tensor | None:
+    """Return the mask as kernels read it, after a look at the rest: kernels take strides of queries and keys."""
+    name = "kattn::primal_scores"
+    check_axes(name, "q", q, "B, H, N, d")
+    check_axes(name, "weight", weight, "B or 1, H, d, 2s")
+    check_alike(name, "k", k, q)
+    samples, heads, _, width = q.shape
+    shape = (1 if weight.shape[0] == 1 else samples, heads, width, weight.shape[3] // 2 * 2)
+    check_shape(name, "weight", weight, shape, q)
+    return token_mask(name, mask, q)
 
 
 @torch.library.custom_op("kattn::primal_scores_backward", mutates_args=())
@@ -56,6 +70,7 @@ def primal_operator_backward(
     norms: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of queries, keys and weights."""
+    mask = _checked(q, k, weight, mask)
     if q.is_cuda:
         from kattn_cli.kernels.primal import triton as gpu
 

@@ -24,6 +24,7 @@ import torch
 from torch import Tensor
 
 from kattn_cli.kernels.choice import operator_for, version
+from kattn_cli.kernels.entry import check_alike, check_axes, token_mask
 from kattn_cli.kernels.masks import token_counts, total, without_padding
 from kattn_cli.kernels.precision import exact, exactly
 from kattn_cli.kernels.pursuit.operator import pursuit_step
@@ -130,7 +131,14 @@ def pap(
 
     With ``q``, step 2 attends from the queries to the cleaned keys (RPC-AsymViT, Appendix E.10). No matrix of tokens
     by tokens is formed, but by ``slow`` operators, by dropout and by a causal form with a mask.
+
+    Raises:
+        ValueError: if ``v`` or ``q`` is not like ``k``, or ``mask`` not ``(B, N)``.
     """
+    check_axes("pursuit", "k", k, "B, H, N, d")
+    check_alike("pursuit", "v", v, k)
+    check_alike("pursuit", "q", q, k)
+    mask = token_mask("pursuit", mask, k)
     if version() == "slow" and not dropout:
         return pap_naive(k, v, pursuit, q=q, mask=mask)
     if operator_for(k):

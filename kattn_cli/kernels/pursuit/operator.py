@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kattn_cli.kernels.entry import check_alike, check_axes, check_shape
 from kattn_cli.kernels.precision import exact, exact_dtype
 
 BLOCK = 2**18
@@ -33,6 +34,11 @@ def pursuit_step(
     Without ``carry``, in the last step, and without ``signs``, where there is no backward pass, those are empty.
     All are kept as ``(B, N, H, d)`` in memory, as torch's attention keeps its own.
     """
+    check_axes("kattn::pursuit_step", "k", k, "B, H, N, d")
+    check_alike("kattn::pursuit_step", "low_rank", low_rank, k)
+    check_alike("kattn::pursuit_step", "carried", carried, k)
+    of_tokens = k.shape[2] if tau.ndim == 4 and tau.shape[2] != 1 else 1
+    check_shape("kattn::pursuit_step", "tau", tau, (*k.shape[:2], of_tokens, 1), k)
     if k.device.type == "cuda":
         from kattn_cli.kernels.pursuit import triton as pursuit
 
@@ -95,7 +101,7 @@ def pursuit_step_backward(
 def _blocks(k: Tensor) -> Iterator[tuple[slice, slice, slice]]:
     """Yield slices of samples, heads (all) and tokens, of about :data:`BLOCK` entries each."""
     b, h, n, d = k.shape
-    samples, tokens = max(1, BLOCK // max(1, n * h * d)), max(1, BLOCK // (h * d))
+    samples, tokens = max(1, BLOCK // max(1, n * h * d)), max(1, BLOCK // max(1, h * d))
     for i in range(0, b, samples):
         for j in range(0, n, tokens):
             yield slice(i, i + samples), slice(None), slice(j, j + tokens)

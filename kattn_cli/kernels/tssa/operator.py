@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.utils.flop_counter import register_flop_formula
 
 from kattn_cli.kernels.choice import kernel_for, version
+from kattn_cli.kernels.entry import check_axes, parameter, token_mask
 from kattn_cli.kernels.masks import without_padding
 from kattn_cli.kernels.precision import exact_dtype
 from kattn_cli.kernels.tssa.equations import tssa_naive, tssa_plain
@@ -20,10 +21,16 @@ Saved = tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
 def tssa(w: Tensor, eta: Tensor, normalize: bool = True, mask: Tensor | None = None) -> Tensor:
-    """Return ``−(w · Π · D)`` (eq. 10–11) for ``w`` ``(B, H, N, d)``, ``eta`` ``(H,)``, ``mask`` ``(B, N)`` or None."""
+    """Return ``−(w · Π · D)`` (eq. 10–11) for ``w`` ``(B, H, N, d)``, ``eta`` ``(H,)``, ``mask`` ``(B, N)`` or None.
+
+    Raises:
+        ValueError: if one of them is not that; ``eta`` and ``mask`` may be broadcast.
+    """
+    check_axes("TSSA", "w", w, "B, H, N, d")
+    eta, mask = parameter("TSSA", "eta", eta, (w.shape[1],), w), token_mask("TSSA", mask, w)
     if version() == "slow":
         return tssa_naive(w, eta, normalize, mask)
-    if not kernel_for(w):
+    if not kernel_for(w, w.shape[1] * w.shape[3]):
         return tssa_plain(w, eta, normalize, mask)
     # The kernels read all heads of a token at once, for the softmax over heads; split projections lie so already.
     tokens_first = without_padding(w, mask).transpose(1, 2).contiguous()
@@ -36,6 +43,7 @@ def tssa_operator(w: Tensor, eta: Tensor, mask: Tensor | None, normalize: bool) 
 
     That is: energies and Π ``(B, N, H)``; 1 / ‖w‖² of features over tokens and D ``(B, H, d)``; Σ Π ``(B, H)``.
     """
+    w, eta, mask = _as_kernels_read(w, eta, mask)
     if w.is_cuda:
         from kattn_cli.kernels.tssa import triton as gpu
 
@@ -43,6 +51,13 @@ def tssa_operator(w: Tensor, eta: Tensor, mask: Tensor | None, normalize: bool) 
     from kattn_cli.kernels.tssa import c as cpu
 
     return cpu.forward(w, eta, mask, normalize)
+
+
+def _as_kernels_read(w: Tensor, eta: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Return the inputs contiguous and in full: graphs, and ``torch.ops``, reach the operator past :func:`tssa`."""
+    check_axes("kattn::tssa", "w", w, "B, N, H, d")
+    eta = parameter("kattn::tssa", "eta", eta, (w.shape[2],), w)
+    return w.contiguous(), eta, token_mask("kattn::tssa", mask, w.flatten(2))
 
 
 @tssa_operator.register_fake
@@ -68,6 +83,7 @@ def tssa_backward(
     normalize: bool,
 ) -> tuple[Tensor, Tensor]:
     """Return the gradients of ``w`` and ``eta`` for that of the output, ``(B, N, H, d)``."""
+    w, eta, mask = _as_kernels_read(w, eta, mask)
     saved = (w, eta, mask, energy, membership, inverse_norms, shrinkage, mass, normalize)
     if w.is_cuda:
         from kattn_cli.kernels.tssa import triton as gpu
