@@ -20,7 +20,7 @@ from kattn_cli.attention import ATTENTIONS, attention_classes
 from kattn_cli.attention.options import build_attention
 from kattn_cli.errors import RecipeError
 from kattn_cli.kernels.block_sparse import block_sparse_attention, block_sparse_attention_naive
-from kattn_cli.kernels.causal_tssa.equations import causal_tssa_naive
+from kattn_cli.kernels.causal_tssa.equations import Convention, causal_tssa_naive
 from kattn_cli.kernels.causal_tssa.operator import causal_tssa
 from kattn_cli.kernels.cosformer import cosformer_angles, cosformer_features, cosformer_naive
 from kattn_cli.kernels.flowformer import flow_attention, flow_attention_naive
@@ -337,7 +337,8 @@ def _causal_tssa(chosen: random.Random) -> Call:
     sizes = _sizes(chosen, most=31)
     if chosen.random() < 0.02:
         sizes = (2, 2, 9, 2**13)
-    normalize, convention = chosen.random() < 0.7, chosen.choice(("paper", "reference"))
+    normalize = chosen.random() < 0.7
+    convention: Convention = chosen.choice(("paper", "reference"))
 
     def function(z: Inputs, mask: Tensor | None) -> dict[str, Tensor]:
         return {"out": causal_tssa(z["w"], z["eta"], z["bias"][..., None], normalize, convention, mask)}
@@ -354,7 +355,8 @@ def _primal_scores(chosen: random.Random) -> Call:
     samples, heads, tokens, width = sizes = _sizes(chosen, most=65)
     if chosen.random() < 0.02:
         samples, heads, tokens, width = sizes = LARGE[2]
-    directions, convention = chosen.choice((1, 3, 8)), chosen.choice(("paper", "reference"))
+    directions = chosen.choice((1, 3, 8))
+    convention: Convention = chosen.choice(("paper", "reference"))
     rows = chosen.choice((0, 1, 4))
     values = {key: _draw(chosen, *sizes) for key in ("q", "k")}
     values |= {key: _draw(chosen, heads, rows or width, directions) for key in ("w_e", "w_r")}
@@ -364,11 +366,11 @@ def _primal_scores(chosen: random.Random) -> Call:
 
     def function(z: Inputs, mask: Tensor | None) -> dict[str, Tensor]:
         scores, energy = cosine_scores(z["q"], z["k"], z.get("rows"), z["w_e"], z["w_r"], mask)
-        weights = z["w_e"], z["w_r"], z["regulariser"], convention
+        weights = z["w_e"], z["w_r"], z["regulariser"]
         e, r = scores.chunk(2, -1)
         if energy is None:
-            return {"out": scores, "J": ksvd_objective(e, r, *weights, mask)}
-        return {"out": scores, "J": ksvd_objective_of(energy, tokens, *weights)}
+            return {"out": scores, "J": ksvd_objective(e, r, *weights, convention, mask)}
+        return {"out": scores, "J": ksvd_objective_of(energy, tokens, *weights, convention)}
 
     def equations(z: Inputs, mask: Tensor | None) -> dict[str, Tensor]:
         e, r = (
@@ -500,8 +502,8 @@ def _linear_naive(q: Tensor, k: Tensor, v: Tensor, **more: Any) -> Tensor:
 
 def _cosformer(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
     angles = cosformer_angles(q, 140, mask)
-    features = (cosformer_features(z, angles) for z in (q, k))
-    return linear_attention(*features, v, mask=mask, causal=causal)
+    phi_q, phi_k = (cosformer_features(z, angles) for z in (q, k))
+    return linear_attention(phi_q, phi_k, v, mask=mask, causal=causal)
 
 
 def _cosformer_naive(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, causal: bool) -> Tensor:
