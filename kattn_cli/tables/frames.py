@@ -58,7 +58,10 @@ def _of_its_weights(run: Run, path: Path, rows: pd.DataFrame) -> pd.DataFrame:
     columns = rows[[one for one in ("checkpoint", "weights", "epoch") if one in rows]]
     still = has_still(run.folder, columns.astype(object).where(columns.notna(), "").to_dict("records"))
     if not all(still):
-        every = [{**identity(row), WEIGHTS: ""} for row in rows.to_dict("records")]
+        every = [
+            {**identity({str(column): value for column, value in row.items()}), WEIGHTS: ""}
+            for row in rows.to_dict("records")
+        ]
         known = [one for one, ours in zip(every, still, strict=True) if ours]
         if lost := sum(one not in known for one, ours in zip(every, still, strict=True) if not ours):
             _say_left_out(path, lost)

@@ -43,7 +43,7 @@ def made(
         "mechanism": name.rpartition("/")[2],
         "device": "cpu",
     }
-    facts |= {"peak_memory_mib": 512, "best_epoch": 1}
+    facts |= {"peak_memory_mib": 512 + wobble(name.rpartition("/")[2], seed), "best_epoch": 1}
     run = create_run(results, name, seed, yaml.safe_dump({**recipe, "train": {"epochs": 2}}), facts)
     for table, rows in tables.items():
         write_rows(run.folder / f"{table}.csv", rows)
@@ -77,10 +77,15 @@ def acting(results: Path, name: str, seed: int, attention: Mapping[str, Any], sc
     return made(results, f"control/{name}", seed, attention, HOPPER, model, rollouts=rollouts, metrics=spent)
 
 
+def wobble(name: str, seed: int) -> float:
+    """A little of each seed's own, 0 on average of three, for what is compared: equal gains tell nothing."""
+    return 0.0 if name in ("softmax", "symmetric") else (seed - 1) / 100
+
+
 @pytest.fixture
 def hopper(tmp_path: Path) -> list[Run]:
     return [
-        acting(tmp_path, name, seed, attention, score + seed, seconds)
+        acting(tmp_path, name, seed, attention, score + seed + wobble(name, seed), seconds)
         for name, attention, score, seconds in (
             ("softmax", {"name": "softmax"}, 70.0, 2.0),
             ("primal_plus", PRIMAL_PLUS, 75.0, 2.2),
@@ -157,7 +162,7 @@ def segmenting(results: Path, name: str, seed: int, attention: Mapping[str, Any]
 @pytest.fixture
 def canvases(tmp_path: Path) -> list[Run]:
     return [
-        segmenting(tmp_path, name, seed, attention, iou + seed, worse + seed)
+        segmenting(tmp_path, name, seed, attention, *(one + seed + wobble(name, seed) for one in (iou, worse)))
         for name, attention, iou, worse in (
             ("symmetric", {"name": "symmetric"}, 40.0, 20.0),
             ("rpc", RPC_FIRST, 41.0, 18.0),
@@ -211,7 +216,9 @@ def test_fan_is_judged_by_claims_of_its_own(tmp_path: Path) -> None:
             attention,
             {"name": "fashion_mnist"},
             FAN,
-            eval=[{"split": "test", "severity": 0, "images": 100, "top1": top1 + seed, "top5": 99.0}],
+            eval=[
+                {"split": "test", "severity": 0, "images": 100, "top1": top1 + seed + wobble(name, seed), "top5": 99.0}
+            ],
         )
         for name, attention, top1 in (("symmetric", {"name": "symmetric"}, 80.0), ("rpc", RPC_FIRST, 82.0))
         for seed in range(3)
