@@ -85,7 +85,7 @@ def wobble(name: str, seed: int) -> float:
 @pytest.fixture
 def hopper(tmp_path: Path) -> list[Run]:
     return [
-        acting(tmp_path, name, seed, attention, score + seed + wobble(name, seed), seconds)
+        acting(tmp_path, name, seed, attention, *(one + wobble(name, seed) for one in (score + seed, seconds)))
         for name, attention, score, seconds in (
             ("softmax", {"name": "softmax"}, 70.0, 2.0),
             ("primal_plus", PRIMAL_PLUS, 75.0, 2.2),

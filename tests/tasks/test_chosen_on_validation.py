@@ -17,10 +17,10 @@ from kattn_cli.commands.train.train import train
 from kattn_cli.errors import RecipeError
 from kattn_cli.experiment import recipes
 from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.weights import kept_name, weights_path
 from kattn_cli.tables.measures import LOSS
 from kattn_cli.tasks import TASKS, load_data
 from kattn_cli.tasks.task import AnyTask
-from kattn_cli.training.checkpoint import kept_name, weights_path
 from kattn_cli.training.objective import Objective
 
 CPU = torch.device("cpu")
