@@ -35,6 +35,16 @@ def test_first_iterate_by_hand() -> None:
     torch.testing.assert_close(a[0, 0] @ pseudo_inverse(a, 8)[0, 0], one, rtol=1e-12, atol=1e-12)
 
 
+def test_each_inverse_begins_at_its_own_norm_unless_asked_for_the_largest() -> None:
+    batch = draw(2, 3, 4, 4).softmax(-1)
+    norms = batch.sum(-2).amax(-1)
+    assert norms.unique().numel() == 6
+    alone = torch.stack([pseudo_inverse(one[None], 2)[0] for one in batch])
+    torch.testing.assert_close(pseudo_inverse(batch, 2), alone, rtol=1e-12, atol=1e-12)
+    first = pseudo_inverse(batch, 0, over_batch=True)
+    torch.testing.assert_close(first, batch.mT / norms.max(), rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_finite_at_equal_tokens_and_all_padding(dtype: torch.dtype) -> None:
     torch.manual_seed(0)

@@ -31,6 +31,7 @@ def test_equals_naive(
     )
 
 
+@pytest.mark.usefixtures("each_version")
 @pytest.mark.parametrize("convention", get_args(Convention))
 def test_from_queries_equals_naive(convention: Convention) -> None:
     pursuit = Pursuit(3, 0.1, convention)

@@ -82,9 +82,11 @@ def test_many_features_give_softmax_attention(causal: bool) -> None:
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_large_keys_neither_overflow_nor_vanish(causal: bool) -> None:
+@pytest.mark.parametrize(("queries", "keys"), [(1, 30), (30, 1)])
+def test_large_queries_and_keys_neither_overflow_nor_vanish(causal: bool, queries: int, keys: int) -> None:
     """Features down to e⁻³⁶⁰⁰: equal to the estimate made from logarithms."""
-    q, k, v, projection = draw(1, 2, 9, 64), 30 * draw(1, 2, 9, 64), draw(1, 2, 9, 64), orthogonal_gaussian(99, 64)
+    q, k, v = queries * draw(1, 2, 9, 64), keys * draw(1, 2, 9, 64), draw(1, 2, 9, 64)
+    projection = orthogonal_gaussian(99, 64)
     log_scores = log_features(q, projection)[..., :, None, :] + log_features(k, projection)[..., None, :, :]
     scores = log_scores.logsumexp(-1)
     if causal:
