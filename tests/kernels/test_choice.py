@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -159,3 +160,29 @@ def test_every_slow_version_is_that_of_an_operator() -> None:
             names = vars(import_module(module.name))
             found |= {name for name in names if name.endswith("_naive") and not name.startswith("_")}
     assert found == {name for _, name, _ in OPERATORS.values() if name.endswith("_naive")} | set(ALONE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries", "columns", "expected"),
+    [
+        ("cuda", 1, 1, "triton"),
+        ("cuda", 1, choice.WIDEST, "triton"),
+        ("cuda", 1, choice.WIDEST + 1, "none"),
+        ("cuda", 0, 1, "none"),
+        ("cpu", choice.SMALL, 1, "C"),
+        ("cpu", choice.SMALL - 1, 1, "none"),
+        ("meta", choice.SMALL, 1, "none"),
+    ],
+)
+def test_which_kernel_is_made_for_what(
+    monkeypatch: pytest.MonkeyPatch, kind: str, entries: int, columns: int, expected: str
+) -> None:
+    """On devices that need not be here: all that is asked of a tensor is its device and size."""
+    z: Any = SimpleNamespace(device=torch.device(kind), numel=lambda: entries)
+    for there in (True, False):
+        monkeypatch.setattr(choice, "_has_triton", lambda there=there: there)
+        monkeypatch.setattr(choice.build, "available", lambda there=there: there)
+        assert choice.kernel_for(z, columns) == (expected != "none" and there)
+        for other in ("plain", "slow"):
+            with operators(other):
+                assert not choice.kernel_for(z, columns)

@@ -41,11 +41,25 @@ def test_a_compiler_that_fails_is_told_once(tmp_path: Path) -> None:
     broken = tmp_path / "cc"
     broken.write_text('#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "no such option" >&2\nexit 1\n')
     broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
+    assert asked_twice(broken, tmp_path).count("torch's operations are used: no such option") == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system runs no shell scripts")
+def test_a_compiler_that_does_not_know_its_version_is_none(tmp_path: Path) -> None:
+    """It would give two machines' libraries one name."""
+    unversioned = tmp_path / "cc"
+    unversioned.write_text('#!/bin/sh\n[ "$1" = --version ] || exec cc "$@"\necho "who asks?" >&2\nexit 1\n')
+    unversioned.chmod(unversioned.stat().st_mode | stat.S_IXUSR)
+    assert asked_twice(unversioned, tmp_path).count("torch's operations are used: who asks?") == 1
+
+
+def asked_twice(compiler: Path, folder: Path) -> str:
+    """What a process says that asks this compiler for the kernels twice, and does not get them."""
     code = "from kattn_cli.kernels import compile_c as build; print(build.available(), build.available())"
-    environment = {**os.environ, "CC": str(broken), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    environment = {**os.environ, "CC": str(compiler), "XDG_CACHE_HOME": str(folder / "cache")}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout == "False False\n"
-    assert done.stderr.count("torch's operations are used: no such option") == 1
+    return done.stderr
 
 
 def test_small_tensors_are_left_to_torch() -> None:
