@@ -98,8 +98,8 @@ def repeated(z: Tensor) -> Tensor:
 
 
 def one_for_all(z: Tensor) -> Tensor:
-    """The first along the first axis alone, of what is equal there."""
-    return z[:1]
+    """The first along the first axis alone, of what is equal there; behind it is what no sum forgives."""
+    return torch.cat((z[:1], ~z))[:1] if z.dtype == torch.bool else z[:1].clone()
 
 
 Layout = Callable[[Tensor], Tensor]

@@ -81,5 +81,7 @@ def _reference(x: Tensor, projection: Tensor, over: tuple[int, ...]) -> Tensor:
     # Scaled here and once more inside, as the authors' program does.
     x, projection = _scaled(x * x.shape[-1] ** -0.25, projection)
     projected = x @ projection.mT
+    if not projected.numel():
+        return projected
     exponent = projected - x.square().sum(-1, keepdim=True) / 2 - projected.amax(over, keepdim=True).detach()
     return exponent.exp() + REFERENCE_EPSILON

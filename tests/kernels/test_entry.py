@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
-from fuzzed_calls import among_others
+from fuzzed_calls import among_others, one_for_all
 from torch import Tensor
 
+from kattn_cli.attention import ATTENTIONS
 from kattn_cli.attention.options import build_attention
 from kattn_cli.kernels import choice
 from kattn_cli.kernels import compile_c as build
@@ -60,9 +62,7 @@ def _whatever_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @compiled
 @each_operator
-@pytest.mark.parametrize(
-    "given", [lambda m: m[:1], lambda m: m[:1].expand(B, -1), among_others, lambda m: m.mT.clone().mT]
-)
+@pytest.mark.parametrize("given", [one_for_all, lambda m: m[:1].expand(B, -1), among_others, lambda m: m.mT.clone().mT])
 def test_masks_of_one_row_and_of_any_strides(
     operator: Callable[[Tensor, Tensor | None], Tensor], given: Callable[[Tensor], Tensor]
 ) -> None:
@@ -206,3 +206,29 @@ def test_a_mask_that_is_one_is_not_copied() -> None:
     assert found.data_ptr() == mask.data_ptr()
     eta = torch.ones(H)
     assert parameter("", "eta", eta, (H,), z).data_ptr() == eta.data_ptr()
+
+
+EMPTY = [
+    *((name, {}) for name in ATTENTIONS),
+    ("bigbird", {"block_size": 2}),
+    ("linear", {"convention": "reference"}),
+    ("longformer", {"window": 2, "global_tokens": 2}),
+    ("nystromformer", {"landmarks": 2, "conv_kernel_size": 3, "convention": "reference"}),
+    ("performer", {"convention": "reference"}),
+    ("primal", {"feature_map": "exp", "projection": "data-independent"}),
+    ("reformer", {"chunk": 2}),
+    ("yoso_e", {"conv_kernel_size": 3}),
+]
+
+
+@pytest.mark.parametrize(("samples", "tokens"), [(0, N), (2, 0), (0, 0)])
+@pytest.mark.parametrize(("name", "options"), EMPTY, ids=str)
+def test_mechanisms_take_nothing(name: str, options: dict[str, Any], samples: int, tokens: int) -> None:
+    module = build_attention(name, options, dim=H * D, heads=H, seq_len=N)
+    for mask in (None, torch.ones(samples, tokens, dtype=torch.bool)):
+        for version in choice.VERSIONS:
+            with choice.operators(version):
+                x = torch.zeros(samples, tokens, H * D, requires_grad=True)
+                out = module(x, mask)
+                assert out.shape == x.shape
+                out.sum().backward()
