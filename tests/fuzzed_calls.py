@@ -251,7 +251,7 @@ OPTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
         "global_blocks": (0, 1),
         "random_blocks": (0, 1),
     },
-    "reformer": {"hashes": (1, 2), "chunk": (2, 4, 64), "convention": ("paper", "reference")},
+    "reformer": {"hashes": (1, 2), "chunk": (2, 4, 16), "convention": ("paper", "reference")},
     "yoso_e": {"tau": (1, 9), "gradient": ("exact", "lower-bound"), "conv_kernel_size": (0, 3)},
 }
 
@@ -265,6 +265,8 @@ def _mechanism(chosen: random.Random, name: str) -> Call:
     causal = attention_classes()[name].supports_causal and chosen.random() < 0.4
     if options.get("feature_map") == "exp" or name == "yoso_e":
         tokens = min(tokens, 7)  # their slow versions take tokens by pairs
+    if name == "reformer":
+        tokens = min(tokens, 31)  # and this one pairs of a chunk
     causal = causal and tokens * samples * heads * width < MANY
     length = max(1, tokens + chosen.choice((0, 0, 3)))
     dim = heads * width
