@@ -59,7 +59,7 @@ class Room:
 
 
 ROOMS = {
-    "attention": Room(("kattn_cli/attention/*",), ("tests/attention", "tests/kernels")),
+    "attention": Room(("kattn_cli/attention/*",), ("tests/attention", "tests/kernels", "tests/costs/test_flops.py")),
     "kernels": Room(("kattn_cli/kernels/*",), ("tests/attention", "tests/kernels")),
     "attacks": Room(("kattn_cli/attacks/*",), ("tests/attacks",)),
     "statistics": Room(

@@ -167,6 +167,20 @@ def test_attention_matrix(name: str, options: dict[str, Any]) -> None:
 
 
 @each_masked
+def test_attention_matrix_of_padded_samples(name: str, options: dict[str, Any]) -> None:
+    """It is each sequence's own among its tokens, and they see none of the padding."""
+    module: Any = build(name, options, 9).eval()
+    if not hasattr(module, "attention_matrix"):
+        return
+    x, lengths = draw(3, 9, 24), (9, 5, 1)
+    matrix = module.attention_matrix(x, first_tokens(9, *lengths))
+    for b, length in enumerate(lengths):
+        alone = module.attention_matrix(x[b : b + 1, :length])[0]
+        torch.testing.assert_close(matrix[b, :, :length, :length], alone, rtol=1e-9, atol=1e-9)
+        assert not matrix[b, :, :length, length:].any()
+
+
+@each_masked
 def test_padding_changes_nothing(name: str, options: dict[str, Any]) -> None:
     """Outputs, gradients and the auxiliary term of a padded batch are those of each sequence by itself."""
     module = build(name, options, 13).eval()

@@ -74,6 +74,98 @@ def test_formula_covers_what_torch_counts(name: str, causal: bool) -> None:
     assert count_without_running(build, n, c) == counted
 
 
+FORMULAS: list[tuple[str, dict[str, Any], bool, int]] = [
+    ("softmax", {}, False, 887880),
+    ("symmetric", {}, False, 805560),
+    ("scaled", {}, False, 1449840),
+    ("rpc", {}, False, 2558640),
+    ("primal", {}, False, 661920),
+    ("tssa", {}, False, 185850),
+    ("xca", {}, False, 391104),
+    ("mssa", {}, False, 721560),
+    ("class_attention", {}, False, 174972),
+    ("linear", {}, False, 404880),
+    ("performer", {}, False, 4534320),
+    ("cosformer", {}, False, 462210),
+    ("flowformer", {}, False, 423780),
+    ("reformer", {}, False, 4689540),
+    ("longformer", {}, False, 887880),
+    ("bigbird", {}, False, 2755656),
+    ("linformer", {}, False, 1358280),
+    ("nystromformer", {}, False, 39904608),
+    ("soft", {}, False, 29643159),
+    ("yoso_e", {}, False, 903630),
+    ("softmax", {"qkv_bias": False}, False, 882840),
+    ("softmax", {"standardise": True}, False, 904680),
+    ("symmetric", {"standardise": True}, False, 813960),
+    ("rpc", {"convention": "reference", "iterations": 2}, False, 1404480),
+    ("rpc", {"convention": "textbook", "iterations": 2}, False, 1404480),
+    ("rpc", {"asymmetric": "iterate", "lambda": 0.1}, False, 2640960),
+    ("primal", {"convention": "reference"}, False, 661920),
+    ("primal", {"projection": "data-independent", "s": 3}, False, 299040),
+    ("primal", {"scores": "e", "s": 3, "rank_multi": 2}, False, 290688),
+    ("primal", {"repeat_rows": True, "s": 3}, False, 307680),
+    ("primal", {"feature_map": "exp", "trace": "projected", "s": 3}, False, 378240),
+    ("tssa", {"normalize": False}, False, 185850),
+    ("mssa", {"qkv_bias": True}, False, 723240),
+    ("scaled", {"variant": "matrix"}, False, 1124760),
+    ("linear", {"convention": "reference"}, False, 399840),
+    ("linear", {"convention": "reference", "feature_map": "cosine"}, False, 396480),
+    ("performer", {"kernel": "relu", "features": 7}, False, 446880),
+    ("performer", {"convention": "reference"}, False, 4534320),
+    ("linformer", {"k": 4, "sharing": "headwise"}, False, 388080),
+    ("linformer", {"k": 4, "sharing": "key-value"}, False, 388080),
+    ("linformer", {"k": 4, "convention": "reference"}, False, 388080),
+    ("nystromformer", {"landmarks": 4, "conv_kernel_size": 3}, False, 420768),
+    ("nystromformer", {"landmarks": 4, "convention": "reference"}, False, 409008),
+    ("soft", {"landmarks": 4}, False, 321024),
+    ("longformer", {"window": 4}, False, 377160),
+    ("longformer", {"window": 2, "global_tokens": 2}, False, 632100),
+    ("bigbird", {"block_size": 2, "window_blocks": 1, "global_blocks": 1, "random_blocks": 1}, False, 393120),
+    ("reformer", {"chunk": 4}, False, 542340),
+    ("reformer", {"chunk": 4, "convention": "reference"}, False, 514692),
+    ("yoso_e", {"gradient": "lower-bound", "conv_kernel_size": 3}, False, 915390),
+    ("softmax", {}, True, 887880),
+    ("symmetric", {}, True, 805560),
+    ("scaled", {}, True, 1449840),
+    ("rpc", {}, True, 2558640),
+    ("tssa", {}, True, 189210),
+    ("mssa", {}, True, 721560),
+    ("linear", {}, True, 948780),
+    ("performer", {}, True, 12369420),
+    ("cosformer", {}, True, 1241310),
+    ("flowformer", {}, True, 894180),
+    ("reformer", {}, True, 9113220),
+    ("longformer", {}, True, 887880),
+    ("softmax", {"standardise": True}, True, 904680),
+    ("symmetric", {"standardise": True}, True, 813960),
+    ("rpc", {"convention": "reference", "lambda": 0.1}, True, 2558640),
+    ("rpc", {"asymmetric": "iterate", "lambda": 0.1}, True, 2640960),
+    ("primal", {"projection": "data-independent"}, True, 534240),
+    ("primal", {"projection": "data-independent", "feature_map": "exp"}, True, 604800),
+    ("tssa", {"convention": "reference"}, True, 189210),
+    ("tssa", {"normalize": False}, True, 189210),
+    ("scaled", {"variant": "matrix"}, True, 1124760),
+    ("performer", {"kernel": "relu"}, True, 12046860),
+    ("longformer", {"window": 4}, True, 361200),
+    ("reformer", {"chunk": 3}, True, 694620),
+]
+"""Mechanism, options, causal or not, and its operations at 70 tokens of 24 in 3 heads."""
+
+
+@pytest.mark.parametrize(("name", "options", "causal", "flops"), FORMULAS, ids=str)
+def test_formulas_that_tables_of_cost_were_made_with(
+    name: str, options: dict[str, Any], causal: bool, flops: int
+) -> None:
+    """A term that torch's counter does not see cannot change unnoticed: whoever changes a formula says so here."""
+    module = build_attention(name, options, dim=24, heads=3, seq_len=70, causal=causal)
+    assert count_flops(module, 70, 24).formula == flops
+
+
+def test_every_mechanism_has_its_operations_written_down() -> None:
+    assert {name for name, _, _, _ in FORMULAS} == set(attention_classes())
+
+
 def test_what_is_counted_as_zero_is_named() -> None:
     def named(name: str) -> set[str]:
         return set(count_flops(build_attention(name, {}, dim=24, heads=3, seq_len=9), 9, 24).not_counted)

@@ -1,0 +1,75 @@
+"""A mechanism in the user's own file: found, or refused in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from torch import nn
+
+from kattn_cli.attention.user_file import load_class, names_a_file, one_line
+from kattn_cli.errors import RecipeError
+
+CODE = """\
+from torch import nn
+
+SIZE = 3
+
+class Mean(nn.Module):
+    size = SIZE
+
+class Helper:
+    pass
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(CODE, encoding="utf-8")
+    return path
+
+
+def refused(name: str) -> str:
+    with pytest.raises(RecipeError) as caught:
+        load_class(name)
+    return str(caught.value)
+
+
+def test_what_names_a_file() -> None:
+    assert names_a_file("folder/mine.py:Mean")
+    assert not any(map(names_a_file, ("softmax", "mine.py", "mine:Mean")))
+
+
+def test_the_class_of_the_file(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = load_class(f"{mine}:Mean")
+    assert issubclass(found, nn.Module)
+    assert (found.__name__, found.__module__, found.size) == ("Mean", "kattn_user_mine", 3)
+    monkeypatch.chdir(mine.parent)
+    assert load_class("mine.py:Mean").__name__ == "Mean"
+
+
+@pytest.mark.parametrize("name", ["Meen", "Helper", "SIZE", "nothing"])
+def test_no_module_of_that_name(mine: Path, name: str) -> None:
+    hint = '; did you mean "Mean"?' if name == "Meen" else ""
+    assert refused(f"{mine}:{name}") == f"{mine} has no nn.Module named {name}{hint}"
+
+
+def test_no_such_file_and_none_that_can_be_imported(tmp_path: Path) -> None:
+    assert refused(f"{tmp_path}/gone.py:Mean") == f"there is no file {tmp_path}/gone.py"
+    broken = tmp_path / "broken.py"
+    broken.write_text("x = 1 / 0\n", encoding="utf-8")
+    assert refused(f"{broken}:Mean") == f"{broken} cannot be imported: ZeroDivisionError: division by zero"
+    text = tmp_path / "mine.txt"
+    text.write_text(CODE, encoding="utf-8")
+    assert refused(f"{text}:Mean") == f"{text} is not a Python file"
+
+
+def test_where_a_fault_of_the_users_code_arose(mine: Path) -> None:
+    mine.write_text(CODE + "\ndef fail():\n    raise ValueError('too short')\nSIZE = fail\n", encoding="utf-8")
+    load_class(f"{mine}:Mean")
+    import sys
+
+    with pytest.raises(ValueError, match="too short") as caught:
+        sys.modules["kattn_user_mine"].fail()
+    assert one_line(caught.value) == "ValueError: too short (mine.py, line 12)"
