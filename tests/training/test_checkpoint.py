@@ -85,6 +85,12 @@ def test_key_that_is_too_many(saved: Path) -> None:
     assert "does not fit the recipe: bias is not in the model" in refused(saved, nn.Linear(3, 2, bias=False))
 
 
+def test_of_many_keys_two_are_named(saved: Path) -> None:
+    two, four = (nn.Sequential(*(nn.Linear(3, 2) for _ in range(count))) for count in (1, 2))
+    assert "recipe: 0.weight, 0.bias are missing" in refused(saved, two)
+    assert "recipe: 0.weight, 0.bias and 2 more are missing" in refused(saved, four)
+
+
 def test_another_recipe(saved: Path) -> None:
     other = {**RECIPE, "attention": {"name": "rpc", "iterations": 6}}
     assert refused(saved, nn.Linear(3, 2), other).endswith(

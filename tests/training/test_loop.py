@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -312,6 +312,28 @@ def test_gradients_of_a_step_by_hand(accumulate: int, share: float | None, tiny_
         assert (parameter.grad is None) is (gradient is None)
         if parameter.grad is not None and gradient is not None:
             torch.testing.assert_close(parameter.grad, gradient * min(share or 1, 1), rtol=1e-4, atol=1e-7)
+
+
+def test_peak_memory_is_weights_and_moments_and_what_a_step_takes(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step of 5 MiB, by a measure that is written down; it goes forward and backward and leaves nothing behind."""
+    training = trainer(load(tiny_recipe), Recorder(), tmp_path)
+    parameters = list(training.model.parameters())
+    before = [parameter.detach().clone() for parameter in parameters]
+    training.model.eval()
+
+    def measured(step: Callable[[], object], device: torch.device) -> float:
+        step()
+        assert training.model.training
+        assert any(parameter.grad is not None for parameter in parameters)
+        return 5.0
+
+    monkeypatch.setattr("kattn_cli.training.loop.peak_memory", measured)
+    own = sum(4 * parameter.numel() for parameter in parameters)
+    assert training.peak_memory() == pytest.approx(5 + 3 * own / 2**20, rel=1e-12), "weights and two moments"
+    assert all(parameter.grad is None for parameter in parameters)
+    assert all(map(torch.equal, parameters, before))
 
 
 def test_rows_of_an_epoch_are_means_over_all_images(tiny_recipe: Path, tmp_path: Path) -> None:
