@@ -341,3 +341,12 @@ def test_attention_matrix_is_the_induced_kernel() -> None:
                 phi_k = k[j, head] / k[j, head].norm()
                 expected = (rows[:, head] @ phi_q) @ (rows[:, head] @ phi_k)
                 torch.testing.assert_close(module.attention_matrix(x)[0, head, i, j], expected)
+
+
+def test_a_mask_of_another_shape_is_refused() -> None:
+    module = PrimalAttention(24, 3, seq_len=9)
+    for call in (module, module.attention_matrix):
+        with pytest.raises(
+            ValueError, match=r"^Primal-Attention: mask: expected \(2 or 1, 9\) of torch\.bool on cpu, got"
+        ):
+            call(torch.zeros(2, 9, 24), torch.ones(9, 2, dtype=torch.bool))

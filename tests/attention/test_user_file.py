@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from torch import nn
 
+from kattn_cli.attention.options import build_attention
 from kattn_cli.attention.user_file import load_class, names_a_file, one_line
 from kattn_cli.errors import RecipeError
 
@@ -65,11 +67,22 @@ def test_no_such_file_and_none_that_can_be_imported(tmp_path: Path) -> None:
     assert refused(f"{text}:Mean") == f"{text} is not a Python file"
 
 
+def test_a_constructor_that_fails(mine: Path) -> None:
+    mine.write_text(
+        "from torch import nn\n\nclass Mean(nn.Module):\n"
+        "    def __init__(self, dim, heads, *, seq_len, causal=False, refused=False):\n"
+        "        raise ValueError('no') if refused else KeyError('dim')\n",
+        encoding="utf-8",
+    )
+    for options, text in (({"refused": True}, "no"), ({}, "KeyError: 'dim' (mine.py, line 5)")):
+        with pytest.raises(RecipeError) as caught:
+            build_attention(f"{mine}:Mean", options, dim=8, heads=2, seq_len=4)
+        assert str(caught.value) == f"attention {mine}:Mean: {text}"
+
+
 def test_where_a_fault_of_the_users_code_arose(mine: Path) -> None:
     mine.write_text(CODE + "\ndef fail():\n    raise ValueError('too short')\nSIZE = fail\n", encoding="utf-8")
     load_class(f"{mine}:Mean")
-    import sys
-
     with pytest.raises(ValueError, match="too short") as caught:
         sys.modules["kattn_user_mine"].fail()
     assert one_line(caught.value) == "ValueError: too short (mine.py, line 12)"
