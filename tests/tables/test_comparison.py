@@ -172,6 +172,12 @@ def test_one_seed_is_mcnemar_s_exact_test() -> None:
     )
 
 
+def test_one_seed_without_a_difference_is_certain_of_nothing() -> None:
+    found = paired_images({0: answers(9, 1)}, {0: answers(9, 1)})
+    assert found is not None
+    assert (found.points, found.p_value) == (0, 1)
+
+
 def test_several_seeds_are_student_s_paired_test() -> None:
     first = {seed: answers(right, 200 - right) for seed, right in enumerate((100, 120, 110, 104))}
     second = {seed: answers(right, 200 - right) for seed, right in enumerate((110, 126, 124, 112))}

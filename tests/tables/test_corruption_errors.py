@@ -115,6 +115,20 @@ def test_what_belongs_together(before: dict[str, object], after: dict[str, objec
     assert measured_together(table).index.tolist() == expected
 
 
+def test_rows_that_leave_a_column_empty_belong_together() -> None:
+    """A file of an earlier version that has no parameters: they are the same nothing, not nothing in common."""
+    rows = [{**row, "parameters": math.nan, "weights": math.nan} for row in evaluated()]
+    assert measured_together(pd.DataFrame(rows)).index.tolist() == [0, 1, 2]
+
+
+def test_of_frost_the_photographs_measured_last_count() -> None:
+    clean, *fog = evaluated()
+    frost = [{**row, "corruption": "frost"} for row in fog]
+    mine, theirs = ([{**row, "textures": digits} for row in frost] for digits in ("0123", "4567"))
+    assert measured_together(pd.DataFrame([clean, *mine, *theirs, *fog])).index.tolist() == [0, 3, 4, 5, 6]
+    assert measured_together(pd.DataFrame([clean, *theirs, *frost, *fog])).index.tolist() == [0, 3, 4, 5, 6]
+
+
 def test_there_is_nothing_in_a_file_of_an_earlier_version() -> None:
     assert measured_together(pd.DataFrame([{"split": "test", "severity": 0, "top1": 90.0}])).empty
     assert measured_together(pd.DataFrame(evaluated()[:1])).empty

@@ -18,6 +18,7 @@ from kattn_cli.tables.frames import (
     attack_frame,
     chosen_weights,
     clean_rows,
+    clean_where_attacked,
     frame,
     over_seeds,
     seeds_caption,
@@ -49,6 +50,26 @@ def test_a_run_that_names_no_mechanism_is_its_label_s(tmp_path: Path) -> None:
     run = create_run(tmp_path, "studies/a", 0, "", {"status": "finished", "start": "2026-01-01"})
     write_rows(run.folder / "eval.csv", [{"split": "test", "top1": 90.0}])
     assert frame([run], "eval.csv")[["label", "mechanism"]].to_numpy().tolist() == [["a", "studies/a"]]
+
+
+def test_the_mechanism_is_the_manifest_s(tmp_path: Path) -> None:
+    manifest = {"status": "finished", "start": "2026-01-01", "mechanism": "rpc"}
+    run = create_run(tmp_path, "mine", 0, "", manifest)
+    write_rows(run.folder / "eval.csv", [{"split": "test", "top1": 90.0}])
+    assert frame([run], "eval.csv")[["label", "mechanism"]].to_numpy().tolist() == [["mine", "rpc"]]
+
+
+def test_clean_accuracy_beside_attacks_has_no_interval_of_theirs(tmp_path: Path) -> None:
+    run = create_run(tmp_path, "a", 0, "", {"status": "finished", "start": "2026-01-01"})
+    shared = {"attack": "pgd", "epsilon": 4 / 255, "top1": 80.0, "top1_low": 75.0, "top1_high": 84.0}
+    rows = [
+        {**shared, "checkpoint": checkpoint, "images": images, "clean_top1": clean}
+        for checkpoint, images, clean in (("best", 355, 97.0), ("best", 10, 90.0), ("last", 100, 96.0))
+    ]
+    write_rows(run.folder / "attacks.csv", rows)
+    clean = clean_where_attacked(attack_frame([run])).sort_values("name")
+    assert clean[["name", "top1"]].to_numpy().tolist() == [["clean", 97.0], ["clean last (100 images)", 96.0]]
+    assert not {"top1_low", "top1_high"} & set(clean)
 
 
 def test_what_of_its_folder_a_label_loses() -> None:
