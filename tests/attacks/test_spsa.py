@@ -71,6 +71,13 @@ def test_sees_few_images_at_once_and_as_many_as_it_says(digits: Any, draws: Call
     assert sum(seen) == 30 * ATTACKS["spsa"].passes(settings).forward == 30 * 2 * 128
 
 
+def test_signs_are_minus_one_and_one_as_often(draws: Callable[..., torch.Generator]) -> None:
+    signs = random_signs(torch.zeros(100, 1, 10, 10, dtype=torch.float64), draws())
+    assert signs.dtype == torch.float64
+    assert signs.abs().eq(1).all()
+    assert abs(signs.mean().item()) < 0.04, "four standard deviations of 10,000"
+
+
 def test_comes_near_the_gradient(digits: Any, draws: Callable[..., torch.Generator]) -> None:
     """It hurts far more than noise, and no more than PGD."""
     images, labels = digits.images[:64], digits.labels[:64]

@@ -16,7 +16,7 @@ from kattn_cli.attacks.ball import Model, distances
 from kattn_cli.attacks.fgsm import perturb as fgsm
 from kattn_cli.attacks.noise import perturb as noise
 from kattn_cli.attacks.pgd import perturb as pgd
-from kattn_cli.attacks.threat_model import UNITS, Convention, attack_in, check_in, distances_in, worst_of
+from kattn_cli.attacks.threat_model import UNITS, Box, Convention, attack_in, check_in, distances_in, worst_of
 
 IMAGENET = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 EVEN = (0.5, 0.5, 0.5), (0.225, 0.225, 0.225)
@@ -153,6 +153,17 @@ def test_libraries_see_a_box(digits: Any, draws: Callable[..., torch.Generator])
 def test_units() -> None:
     assert UNITS == {"paper": "pixels in [0, 1]", "reference": "normalised"}
     assert set(UNITS) == set(get_args(Convention))
+
+
+def test_the_box_holds_all_pixels_whatever_the_rounding() -> None:
+    box = Box.around_pixels(*statistics(IMAGENET), epsilon=0.0)
+    colours = torch.tensor([0.0, 0.25, 1.0]).view(3, 1, 1, 1).expand(3, 3, 1, 1)
+    assert torch.allclose(box.leave(box.enter(colours)), colours, atol=1e-6)
+    for beyond in (-1.0, 2.0):
+        entered = box.enter(torch.full((1, 3, 1, 1), beyond))
+        assert entered.min() >= 0
+        assert entered.max() <= 1
+        assert ((entered == 0) | (entered == 1)).any()
 
 
 def test_one_is_the_attack_itself() -> None:
