@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kattn_cli.attacks import ATTACKS, AttackSettings, Norm
-from kattn_cli.attacks.libraries import seed_from
+from kattn_cli.attacks.libraries import require_tiles, seed_from
 from kattn_cli.attacks.square import perturb as square
 from kattn_cli.errors import KattnError
 
@@ -47,3 +47,8 @@ def test_refuses_images_it_cannot_tile(colours: Any, draws: Callable[..., torch.
         text = rf"^{name} --norm l2: needs images of 5 × 5 pixels, these have 4 × 6$"
         with pytest.raises(KattnError, match=text):
             ATTACKS[name].perturb(colours.model, images, labels, AttackSettings("l2", 0.5, 5, 0), draws())
+
+
+def test_five_pixels_are_enough_and_in_linf_any() -> None:
+    for norm, size in (("l2", (5, 5)), ("l1", (5, 9)), ("linf", (2, 3)), ("linf", (5, 4))):
+        require_tiles("square", torch.zeros(1, 1, *size), AttackSettings(norm, 0.5, 5, 0))  # type: ignore[arg-type]
