@@ -118,6 +118,13 @@ def test_wilcoxon_says_where_its_seeds_are_too_few() -> None:
     assert [one.verdict for one in judge([six, six], test="wilcoxon")] == ["too few seeds to tell"] * 2
 
 
+def test_the_test_that_is_asked_for_decides() -> None:
+    """Six gains of one sign, one of them a hundred times the others: the ranks are sure, the mean is not."""
+    gains = Paired((0.1, 0.2, 0.15, 0.12, 0.3, 30.0))
+    assert gains.wilcoxon < 0.05 < gains.t
+    assert [judge([gains], test=test)[0].verdict for test in ("t", "wilcoxon")] == ["not told apart", "better"]
+
+
 def test_too_few_for_any_test() -> None:
     assert too_few([Paired((1.0, 2.0)), Paired((1.0,))]).startswith("2 seeds are too few")
     assert too_few([Paired((1.0,))]).startswith("1 seed is too few")

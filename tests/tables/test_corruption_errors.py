@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from kattn_cli.tables.corruption_errors import corruption_errors, errors_by_type, measured_together, summary
+from kattn_cli.tables.frames import errors_of_runs
 
 SYMVIT = {
     "gaussian_noise": (40.97, 66.59, 88.6428),
@@ -127,6 +128,18 @@ def test_of_frost_the_photographs_measured_last_count() -> None:
     mine, theirs = ([{**row, "textures": digits} for row in frost] for digits in ("0123", "4567"))
     assert measured_together(pd.DataFrame([clean, *mine, *theirs, *fog])).index.tolist() == [0, 3, 4, 5, 6]
     assert measured_together(pd.DataFrame([clean, *theirs, *frost, *fog])).index.tolist() == [0, 3, 4, 5, 6]
+
+
+def test_errors_of_runs_in_the_order_of_their_rows() -> None:
+    rows = [
+        {**SHARED, "label": label, "run_seed": 0, "corruption": "fog", "severity": severity, "top1": top1}
+        for label, top1 in (("softmax", 50.0), ("rpc", 60.0))
+        for severity in range(1, 6)
+    ]
+    found = [(part["label"].iloc[0], errors.to_dict()) for part, errors in errors_of_runs(pd.DataFrame(rows))]
+    assert found == [("softmax", {"fog": 50}), ("rpc", {"fog": 40})]
+    assert list(errors_of_runs(pd.DataFrame(rows[:4]))) == []
+    assert list(errors_of_runs(pd.DataFrame())) == []
 
 
 def test_there_is_nothing_in_a_file_of_an_earlier_version() -> None:

@@ -61,6 +61,12 @@ def test_calibration_by_hand() -> None:
     assert expected_calibration_error(probabilities, np.array([0, 1, 0, 1])) == pytest.approx(0.15)
 
 
+def test_calibration_where_nothing_is_known() -> None:
+    """Forty classes alike: a confidence of 1/40, in the first bin, of which a quarter comes out right."""
+    probabilities = np.full((4, 40), 1 / 40)
+    assert expected_calibration_error(probabilities, np.array([0, 1, 2, 3])) == pytest.approx(0.25 - 1 / 40)
+
+
 def test_exponent_of_a_power_law() -> None:
     sizes = [64, 128, 256, 512]
     assert power_law(sizes, [3 * n**1.7 for n in sizes]) == pytest.approx((1.7, 1.7, 1.7))
