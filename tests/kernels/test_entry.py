@@ -16,6 +16,7 @@ from kattn_cli.kernels import choice
 from kattn_cli.kernels import compile_c as build
 from kattn_cli.kernels.causal_tssa.operator import causal_tssa, causal_tssa_operator
 from kattn_cli.kernels.entry import parameter, token_mask
+from kattn_cli.kernels.masks import token_counts, without_padding
 from kattn_cli.kernels.primal.equations import cosine_scores
 from kattn_cli.kernels.primal.operator import primal_operator
 from kattn_cli.kernels.pursuit.equations import Pursuit, pap
@@ -113,6 +114,36 @@ def test_what_is_no_mask_is_refused(
     expected = rf"^[-A-Za-z ]+: mask: expected \(3 or 1, 21\) of torch.bool on cpu, got {got}$"
     with choice.operators(version), pytest.raises(ValueError, match=expected):
         operator(torch.randn(B, H, N, D), mask)
+
+
+W, OTHER, WEIGHTS = torch.rand(2, 3, 5, 4), torch.rand(2, 3, 6, 4), torch.rand(3, 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("begins", "of"),
+    [
+        ("TSSA: w: ", lambda: tssa(W[0], torch.ones(3))),
+        ("TSSA: eta: ", lambda: tssa(W, torch.ones(2))),
+        ("causal TSSA: w: ", lambda: causal_tssa(W[0], torch.ones(3), torch.zeros(1, 3, 5, 1))),
+        ("causal TSSA: eta: ", lambda: causal_tssa(W, torch.ones(2), torch.zeros(1, 3, 5, 1))),
+        ("causal TSSA: bias: ", lambda: causal_tssa(W, torch.ones(3), torch.zeros(1, 3, 6, 1))),
+        ("primal scores: q: ", lambda: cosine_scores(W[0], W[0], None, WEIGHTS, WEIGHTS)),
+        ("primal scores: k: ", lambda: cosine_scores(W, OTHER, None, WEIGHTS, WEIGHTS)),
+        ("primal scores: w_e: ", lambda: cosine_scores(W, W, None, WEIGHTS[:2], WEIGHTS)),
+        ("primal scores: w_r: ", lambda: cosine_scores(W, W, None, WEIGHTS, WEIGHTS[:2])),
+        ("primal scores: mask: ", lambda: cosine_scores(W, W, None, WEIGHTS, WEIGHTS, torch.ones(5, 2) > 0)),
+        ("attention: mask: ", lambda: without_padding(W, torch.ones(5, 2) > 0)),
+        ("attention: mask: ", lambda: token_counts(W, torch.ones(5, 2) > 0, False)),
+        ("pursuit: k: ", lambda: pap(W[0], W[0], Pursuit(2, 1.0))),
+        ("pursuit: v: ", lambda: pap(W, OTHER, Pursuit(2, 1.0))),
+        ("pursuit: q: ", lambda: pap(W, W, Pursuit(2, 1.0), q=OTHER)),
+        ("pursuit: mask: ", lambda: pap(W, W, Pursuit(2, 1.0), mask=torch.ones(5, 2) > 0)),
+    ],
+)
+def test_a_refusal_names_the_operator_and_its_input(begins: str, of: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match=f"^{begins}expected ") as caught:
+        of()
+    assert ", got (" in str(caught.value)
 
 
 def test_softmax_attention_refuses_a_mask_for_other_samples() -> None:

@@ -37,11 +37,13 @@ class Recorder:
         self.state: dict[str, Any] = {}
         self.weights: dict[str, Tensor] = {}
         self.stop_after = stop_after
+        self.updates: list[Update] = []
 
     def hooks(self) -> Hooks:
         return Hooks(self.on_step, self.rows.extend, self.save)
 
     def on_step(self, update: Update) -> None:
+        self.updates.append(update)
         if update.step == self.stop_after:
             signal.raise_signal(signal.SIGINT)
 
@@ -334,6 +336,19 @@ def test_peak_memory_is_weights_and_moments_and_what_a_step_takes(
     assert training.peak_memory() == pytest.approx(5 + 3 * own / 2**20, rel=1e-12), "weights and two moments"
     assert all(parameter.grad is None for parameter in parameters)
     assert all(map(torch.equal, parameters, before))
+
+
+def test_what_a_progress_bar_is_told(tiny_recipe: Path, tmp_path: Path) -> None:
+    recorder = Recorder()
+    trainer(load(tiny_recipe), recorder, tmp_path).run()
+    updates = recorder.updates
+    assert [update.step for update in updates] == list(range(1, 11))
+    assert {update.steps for update in updates} == {10}
+    assert [update.epoch for update in updates] == [1] * 5 + [2] * 5
+    assert [update.validation is None for update in updates] == [True] * 5 + [False] * 5
+    assert all(update.loss.isfinite() and update.samples_per_second > 0 for update in updates)
+    settings = load(tiny_recipe).train
+    assert [update.lr for update in updates] == [learning_rate(step, 5, settings) for step in range(10)]
 
 
 def test_rows_of_an_epoch_are_means_over_all_images(tiny_recipe: Path, tmp_path: Path) -> None:

@@ -77,3 +77,10 @@ def test_each_image_has_a_seed_of_its_own() -> None:
     planned = plan(24)
     seeds = [seed for shards in planned.batches(0) for shard in shards for seed in planned.image_seeds(shard)]
     assert len(set(seeds)) == 24
+
+
+def test_seeds_of_images_follow_each_other_within_63_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kattn_cli.training.plan.derived_seed", lambda *_: 2**63 - 2)
+    one = plan()
+    ((shard,), *_) = one.batches(0)
+    assert one.image_seeds(shard) == [2**63 - 2, 2**63 - 1, 0, 1, 2, 3, 4, 5]

@@ -20,6 +20,7 @@ from kattn_cli.training.augment.randaugment import (
     POINTWISE,
     Policy,
     RandAugment,
+    _grey,
     argument,
     fill_levels,
     matrices,
@@ -125,6 +126,14 @@ def test_operations_treat_every_image_with_its_own_argument() -> None:
     for image, value, result in zip(levels, values, together, strict=True):
         assert torch.equal(POINTWISE["Solarize"](image[None], value[None])[0], result)
     assert torch.equal(together[3], torch.where(levels[3] == 255, 0.0, levels[3]))
+
+
+def test_grey_is_pillow_s_of_every_hundredth_colour() -> None:
+    """A weight that is off by one in 65,536 is seen in a few of them."""
+    every = torch.arange(0, 256**3, 97)[: 400 * 400]
+    levels = torch.stack([every // 65536, every // 256 % 256, every % 256]).float().view(1, 3, 400, 400)
+    expected = torch.tensor(np.asarray(to_pil(levels[0]).convert("L"))).float()
+    assert torch.equal(_grey(levels)[0, 0], expected)
 
 
 def test_colour_leaves_grey_images_alone() -> None:

@@ -67,3 +67,17 @@ def test_small_tensors_are_left_to_torch() -> None:
     assert choice.kernel_for(torch.zeros(choice.SMALL)) == build.available()
     with choice.operators("plain"):
         assert not choice.kernel_for(torch.zeros(choice.SMALL))
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        ("processor\t: 0\nmodel name\t: A\nflags\t: sse avx\ncpu MHz\t: 1\n", "flags\t: sse avx\nmodel name\t: A"),
+        ("processor\t: 0\nFeatures\t: asimd\nprocessor\t: 1\nFeatures\t: asimd\n", "Features\t: asimd"),
+    ],
+    ids=["x86", "ARM"],
+)
+def test_what_a_library_is_made_for(monkeypatch: pytest.MonkeyPatch, lines: str, expected: str) -> None:
+    """What is another from boot to boot or from core to core does not count."""
+    monkeypatch.setattr(Path, "read_text", lambda *_, **__: lines)
+    assert build._processor() == expected
