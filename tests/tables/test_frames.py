@@ -66,7 +66,7 @@ def test_clean_accuracy_beside_attacks_has_no_interval_of_theirs(tmp_path: Path)
         {**shared, "checkpoint": checkpoint, "images": images, "clean_top1": clean}
         for checkpoint, images, clean in (("best", 355, 97.0), ("best", 10, 90.0), ("last", 100, 96.0))
     ]
-    write_rows(run.folder / "attacks.csv", rows)
+    write_rows(run.folder / "attacks.csv", [*rows, {**rows[0], "attack": "fgsm", "top1": 85.0}])
     clean = clean_where_attacked(attack_frame([run])).sort_values("name")
     assert clean[["name", "top1"]].to_numpy().tolist() == [["clean", 97.0], ["clean last (100 images)", 96.0]]
     assert not {"top1_low", "top1_high"} & set(clean)

@@ -61,6 +61,12 @@ def test_calibration_by_hand() -> None:
     assert expected_calibration_error(probabilities, np.array([0, 1, 0, 1])) == pytest.approx(0.15)
 
 
+def test_what_one_bin_lacks_does_not_make_up_for_another() -> None:
+    """Two answers at 0.6, both right, and two at 1.0, both wrong: (2 · 0.4 + 2 · 1) / 4, not |1.2 + 2 − 2| / 4."""
+    probabilities = np.array([[0.6, 0.4], [0.6, 0.4], [1.0, 0.0], [0.0, 1.0]])
+    assert expected_calibration_error(probabilities, np.array([0, 0, 1, 0])) == pytest.approx(0.7)
+
+
 def test_calibration_where_nothing_is_known() -> None:
     """Forty classes alike: a confidence of 1/40, in the first bin, of which a quarter comes out right."""
     probabilities = np.full((4, 40), 1 / 40)

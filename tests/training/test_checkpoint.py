@@ -99,7 +99,8 @@ def test_another_recipe(saved: Path) -> None:
 
 
 def test_of_many_changes_three_are_named(tmp_path: Path) -> None:
-    made, asked = ({"attention": dict.fromkeys("abcd", number)} for number in (1, 2))
+    made: dict[str, object] = {"attention": dict.fromkeys("abcd", 1)}
+    asked: dict[str, object] = {"attention": dict.fromkeys("abcd", 2)}
     save_weights(weights_path(tmp_path, "last"), nn.Linear(3, 2).state_dict(), made, step=1)
     said = refused(weights_path(tmp_path, "last"), nn.Linear(3, 2), asked)
     assert said.endswith(": attention.a was 1 and is 2, attention.b was 1 and is 2, attention.c was 1 and is 2")
