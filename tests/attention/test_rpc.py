@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 import torch
+from against_naive import draw
+from mechanisms import check_attention_matrix, first_tokens
 from reference_vectors import check_forward_backward, fill, load, names
 
+from kattn_cli.attention.options import build_attention
 from kattn_cli.attention.rpc import RPCAttention
 from kattn_cli.attention.symmetric import SymmetricAttention
 from kattn_cli.kernels.pursuit.equations import Convention, Pursuit, pap, pap_steps, shrink, threshold
@@ -124,3 +127,19 @@ def test_causal_threshold_is_that_of_the_tokens_so_far() -> None:
         for t in range(7):
             expected = threshold(k[:, :, : t + 1], Pursuit(1, 2.0, convention))
             torch.testing.assert_close(causal[:, :, t : t + 1], expected, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("asymmetric", ["none", "iterate"])
+def test_attention_matrix_of_the_last_step_makes_the_output(causal: bool, asymmetric: str) -> None:
+    options = {"lambda": 0.1, "iterations": 3, **({"asymmetric": asymmetric} if asymmetric != "none" else {})}
+    module: Any = build_attention("rpc", options, dim=24, heads=3, seq_len=9, causal=causal).double().eval()
+    matrix = check_attention_matrix(module, draw(2, 9, 24), None)
+    assert matrix.triu(1).any() != causal
+
+
+def test_residuals_of_padded_samples_are_their_own() -> None:
+    module: Any = build_attention("rpc", {"lambda": 0.1}, dim=24, heads=3, seq_len=9).double().eval()
+    x = draw(2, 9, 24)
+    residuals = module.residuals(x, first_tokens(9, 9, 5))
+    torch.testing.assert_close(residuals[:, 1:], module.residuals(x[1:, :5]), rtol=1e-9, atol=1e-12)
