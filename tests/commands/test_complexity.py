@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from command_line import Said, kattn
 
 from kattn_cli.attention import MECHANISMS
 from kattn_cli.commands.complexity import measure as complexity
-from kattn_cli.commands.complexity.grid import competitors
+from kattn_cli.commands.complexity.grid import Setting, competitors
 from kattn_cli.costs.timing import Cost
 from kattn_cli.errors import RecipeError
 from kattn_cli.kernels.choice import version
@@ -150,6 +151,16 @@ def test_what_did_not_fit(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> 
     assert symmetric["status"].tolist() == ["ok", "out of memory", "out of memory at a smaller size"]
     assert symmetric["forward_flops"].is_monotonic_increasing, "counted also where nothing fits"
     assert "symmetric, forward: out of memory at N = 1,000,000; larger ones were not tried" in said.out
+
+
+def test_what_was_freed_and_is_used_again_counts_as_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system is then not asked for it, so its bound does not see it."""
+    monkeypatch.setattr("kattn_cli.costs.timing.bounded_memory", lambda *_: nullcontext())
+    one = competitors([], ["xca"], ["plain"], causal=False)[-1]
+    setting = Setting(dim=64, heads=2, batch=1, causal=False, dtype="float32")
+    bounds = complexity.Bounds(seconds=0.01, longest=60, memory=100 * 64 * 4)
+    found = [complexity.outcome(one, setting, "forward", n, bounds, torch.device("cpu")).status for n in (100, 101)]
+    assert found == ["ok", "out of memory"], "the output alone is as large as the input"
 
 
 def test_what_fails_or_takes_too_long_stops_nothing_else(

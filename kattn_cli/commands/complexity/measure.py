@@ -120,6 +120,9 @@ def outcome(
         return Outcome(before.removesuffix(SMALLER) + SMALLER, counted)
     try:
         module, x = _module_and_input(build, setting, n, device)
+        # The bound sees what the system grants, not what was freed and is used again. An output is as large as x.
+        if bounds.memory and device.type == "cpu" and x.nbytes > bounds.memory:
+            raise OutOfMemory
         with operators(one.version):
             cost = measure(module, x, what, bounds.seconds, bounds.memory, bounds.longest)
         return Outcome(OK, counted or _counted_by_running(module, n, setting.dim, device, bounds.memory), cost)
