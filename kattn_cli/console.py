@@ -9,7 +9,8 @@ from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-console = Console(highlight=False, soft_wrap=True)
+console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+"""Prints what it is given: a name may have ``[b]`` or ``:on:`` in it."""
 WIDEST = 1000
 """Letters in a line of a table beyond which no table goes."""
 
@@ -17,10 +18,10 @@ WIDEST = 1000
 def progress_bar(unit: str) -> Progress:
     """Return a bar with a description, free text (``fields[note]``) and the time left (taken, once it is done)."""
     return Progress(
-        TextColumn("{task.description}"),
-        TextColumn(f"{unit} {{task.fields[count]}}"),
+        TextColumn("{task.description}", markup=False),
+        TextColumn(f"{unit} {{task.fields[count]}}", markup=False),
         BarColumn(bar_width=10),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
         TimeRemainingColumn(compact=True, elapsed_when_finished=True),
         console=console,
         disable=console.quiet,

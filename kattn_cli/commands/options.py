@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
+from collections.abc import Iterable
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
@@ -119,6 +121,12 @@ def paper_option(help_text: str) -> Any:
 def references_and_overrides(arguments: list[str]) -> tuple[list[str], list[str]]:
     """Return the arguments without ``=``, and those with it."""
     return [one for one in arguments if "=" not in one], [one for one in arguments if "=" in one]
+
+
+def next_arguments(names: Iterable[str], results: Path) -> str:
+    """Return runs by their names, and the folder they lie in where it is not the usual one, as a shell reads them."""
+    elsewhere = [] if results == Path("results") else ["--results", str(results)]
+    return shlex.join([*names, *elsewhere])
 
 
 def fraction(text: str) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -125,7 +126,7 @@ def _train_held(job: Job, run: Run, bar: RichProgress, world: World) -> Run:
         run.try_end("interrupted", reason=str(stop))
         raise Stopped(
             f"{run.folder}: {stop}; kept in checkpoints/last.safetensors.\n"
-            f"Go on from there with: kattn train {run.folder} --resume",
+            f"Go on from there with: {shlex.join(['kattn', 'train', str(run.folder), '--resume'])}",
             128 + stop.signal,
         ) from None
     except KeyboardInterrupt:

@@ -9,6 +9,7 @@ that those faults stand in the same message.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -61,7 +62,8 @@ def load_recipe(
     if isinstance(document.data, dict) and SWEEP in document.data:
         where = document.places[(SWEEP,)]
         raise RecipeError(
-            f"{source}: stands for several recipes ({SWEEP}: on {where}); train them with: kattn sweep {source}"
+            f"{source}: stands for several recipes ({SWEEP}: on {where}); train them with: kattn sweep "
+            f"{shlex.quote(str(source))}"
         )
     recipe = filled(document, kinds, overrides, check, trial)
     if recipe is None:

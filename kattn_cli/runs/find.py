@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -66,7 +67,8 @@ def _runs_of(results: Path, reference: str) -> list[Run]:
     known = {run.name for run in runs} | {run.folder.relative_to(results).as_posix() for run in runs}
     if not known:
         raise RunError(
-            f"{reference}: no such run, and none under {results}/ yet. Make one with: kattn train {reference}"
+            f"{reference}: no such run, and none under {results}/ yet. Make one with: "
+            f"kattn train {shlex.quote(reference)}"
         )
     hint = did_you_mean(reference, known) or f"; there are: {', '.join(sorted(known)[:8])}"
     raise RunError(f"{reference}: no such run under {results}/{hint}")

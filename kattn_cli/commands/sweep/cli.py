@@ -16,6 +16,7 @@ from kattn_cli.commands.options import (
     RecipesAndOverrides,
     ResultsOption,
     SeedOption,
+    next_arguments,
     references_and_overrides,
     silence_profiler,
 )
@@ -97,9 +98,8 @@ def sweep(
     for record in records:
         console.print(f"{record.folder / 'sweep.csv'}, the best epoch of each run:", markup=False)
         console.print(ranking(record))
-    elsewhere = "" if results == Path("results") else f" --results {results}"
-    names = " ".join(record.points[0].recipe.name for record in records)
-    console.print(f"Next: kattn eval {names}{elsewhere}, and kattn report {names}{elsewhere}", markup=False)
+    names = next_arguments([record.points[0].recipe.name for record in records], results)
+    console.print(f"Next: kattn eval {names}, and kattn report {names}")
 
 
 def _given(settings: list[str]) -> dict[str, Any]:

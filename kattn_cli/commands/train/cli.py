@@ -14,6 +14,7 @@ from kattn_cli.commands.options import (
     RecipesAndOverrides,
     ResultsOption,
     SeedOption,
+    next_arguments,
     references_and_overrides,
     silence_profiler,
     start,
@@ -64,13 +65,12 @@ def train(
         return
     for run in runs:
         console.print(f"{run.folder}: best {best_epoch(run)}")
-    elsewhere = "" if results == Path("results") else f" --results {results}"
-    names = _as_arguments(sorted({run.name for run in runs}))
+    names = next_arguments(_few(sorted({run.name for run in runs})), results)
     steps = {task_reading(run.reads).next_command for run in runs}
     step = steps.pop() if len(steps) == 1 else Task.next_command
-    console.print(f"Next: kattn {step.format(names=names)}{elsewhere}")
+    console.print(f"Next: kattn {step.format(names=names)}")
 
 
-def _as_arguments(names: list[str]) -> str:
-    """Return the runs' names, or where there are many their folders, as arguments of a command."""
-    return " ".join(names if len(names) <= 3 else sorted({name.partition("/")[0] for name in names}))
+def _few(names: list[str]) -> list[str]:
+    """Return the runs' names, or where there are many their folders."""
+    return names if len(names) <= 3 else sorted({name.partition("/")[0] for name in names})
