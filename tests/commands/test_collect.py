@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import os
+import pickle
+import shutil
 import signal
 from dataclasses import replace
 from importlib.util import find_spec
@@ -18,7 +21,7 @@ import pytest
 from kattn_cli import cli
 from kattn_cli.commands.data.collect.command import collect
 from kattn_cli.commands.data.collect.settings import CollectionSettings, hyperparameters_of
-from kattn_cli.errors import KattnError, Stopped
+from kattn_cli.errors import CheckpointError, KattnError, Stopped
 
 NEEDED = ("gymnasium", "mujoco", "stable_baselines3", "h5py")
 pytestmark = pytest.mark.skipif(not all(map(find_spec, NEEDED)), reason="the extra control is not installed")
@@ -27,6 +30,15 @@ SMALL = {"policy_kwargs": {"net_arch": [8]}, "batch_size": 16}
 SAC = CollectionSettings("InvertedPendulum-v5", "sac", 200, 50, 80, 3, hyperparameters={**SMALL, "learning_starts": 20})
 PPO = replace(SAC, algorithm="ppo", hyperparameters={**SMALL, "n_steps": 32, "n_epochs": 1})
 TD3 = replace(SAC, algorithm="td3")
+
+
+def sac(**given: Any) -> CollectionSettings:
+    return replace(SAC, hyperparameters={**SAC.hyperparameters, **given})
+
+
+LEAN = sac(optimize_memory_usage=True, replay_buffer_kwargs={"handle_timeout_termination": False}, ent_coef=0.1)
+CIRCULAR = sac(buffer_size=50)
+EXPLORING = sac(use_sde=True)
 LEVELS = ("random", "medium", "expert", "medium_replay", "medium_expert")
 
 
@@ -130,14 +142,11 @@ def test_one_seed_one_set_of_files(files: dict[str, Path], tmp_path: Path) -> No
     assert not any(np.array_equal(arrays(other[level])["rewards"], arrays(files[level])["rewards"]) for level in LEVELS)
 
 
-@pytest.mark.parametrize("settings", [PPO, TD3], ids=["ppo", "td3"])
-def test_what_was_killed_goes_on_as_if_it_had_not_been(
-    settings: CollectionSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def killed_after_a_stretch(folder: Path, settings: CollectionSettings) -> Path:
+    """Return the folder of the one stretch that is kept."""
     from kattn_cli.commands.data.collect.training import Training
 
-    whole = made(tmp_path / "whole", settings)
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         evaluated = Training._evaluated
 
         def killed(self: Training, stop: Any) -> list[float]:
@@ -147,11 +156,125 @@ def test_what_was_killed_goes_on_as_if_it_had_not_been(
 
         patch.setattr(Training, "_evaluated", killed)
         with pytest.raises(MemoryError):
-            made(tmp_path / "killed", settings)
+            made(folder, settings)
+    return next((folder / "invertedpendulum-v5_collect").glob("[0-9]*"))
+
+
+@pytest.mark.parametrize(
+    "settings", [PPO, TD3, LEAN, CIRCULAR, EXPLORING], ids=["ppo", "td3", "lean", "circular", "exploring"]
+)
+def test_what_was_killed_goes_on_as_if_it_had_not_been(settings: CollectionSettings, tmp_path: Path) -> None:
+    whole = made(tmp_path / "whole", settings)
+    killed_after_a_stretch(tmp_path / "killed", settings)
     assert len(list((tmp_path / "killed" / "invertedpendulum-v5_collect").glob("[0-9]*"))) == 1
     assert not list((tmp_path / "killed").glob("*.hdf5"))
     gone_on = made(tmp_path / "killed", settings)
     assert all(gone_on[level].read_bytes() == whole[level].read_bytes() for level in LEVELS)
+
+
+class Trap:
+    """What runs code as soon as it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return os.mkdir, ("sprung",)
+
+
+@pytest.mark.parametrize("settings", [SAC, PPO], ids=["sac", "ppo"])
+def test_no_pickle_in_a_folder_is_ever_read(
+    settings: CollectionSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever a pickle lies, also with its right checksum: the files of arrays, or those of a former format."""
+    stretch = killed_after_a_stretch(tmp_path / "made", settings)
+    monkeypatch.chdir(tmp_path)
+    trap = pickle.dumps(Trap())
+    held = io.BytesIO()
+    np.savez(held, Trap())
+    assert not list(stretch.glob("*.pkl"))
+    assert not list(stretch.glob("*.zip"))
+    for path in stretch.glob("*.npz"):
+        before = path.read_bytes(), (stretch / "facts.json").read_text()
+        for content in (trap, held.getvalue()):
+            facts = json.loads(before[1])
+            facts["sha256"][path.name] = hashlib.sha256(content).hexdigest()
+            path.write_bytes(content)
+            (stretch / "facts.json").write_text(json.dumps(facts))
+            with pytest.raises(
+                CheckpointError, match=rf"{path}: is no file of plain arrays; remove .*_collect to begin"
+            ):
+                made(tmp_path / "made", replace(settings, steps=200))
+        path.write_bytes(before[0])
+        (stretch / "facts.json").write_text(before[1])
+    for name in ("model.zip", "replay.pkl", "normaliser.pkl"):
+        (stretch / name).write_bytes(trap)
+    assert made(tmp_path / "made", settings)
+    assert not (tmp_path / "sprung").exists()
+
+
+def test_a_folder_of_the_former_format_is_refused(tmp_path: Path) -> None:
+    stretch = killed_after_a_stretch(tmp_path, SAC)
+    for path in stretch.iterdir():
+        path.unlink()
+    (stretch / "model.zip").write_bytes(pickle.dumps(Trap()))
+    (stretch / "evaluation.json").write_text('{"step": 80}')
+    with pytest.raises(
+        CheckpointError, match=r"^\S+: was kept by an earlier version as pickles, which are not read"
+    ) as e:
+        made(tmp_path)
+    assert f"remove {stretch.parent} to begin the training anew" in str(e.value)
+    shutil.rmtree(stretch.parent)
+    assert made(tmp_path)
+
+
+def damages(content: bytes, seed: int = 0) -> list[bytes]:
+    draw = np.random.default_rng(seed)
+    flipped = [bytearray(content) for _ in range(4)]
+    for one in flipped:
+        one[int(draw.integers(len(one)))] ^= 1 << int(draw.integers(8))
+    return [b"", content[: len(content) // 2], content[:-1], b"no such thing", *map(bytes, flipped)]
+
+
+@pytest.mark.parametrize("name", ["policy.npz", "replay.npz", "steps.npz"])
+def test_damaged_arrays_are_said_and_never_gone_on_with(name: str, tmp_path: Path) -> None:
+    path = killed_after_a_stretch(tmp_path, SAC) / name
+    content = path.read_bytes()
+    for damaged in damages(content):
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match=rf"^{path}: is damaged \(its checksum is another\); remove "):
+            made(tmp_path)
+    path.unlink()
+    with pytest.raises(CheckpointError, match=rf"^{path}: cannot be read: No such file or directory; remove "):
+        made(tmp_path)
+    path.mkdir()
+    with pytest.raises(CheckpointError, match=rf"^{path}: cannot be read: Is a directory; remove "):
+        made(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("", r"facts.json: is cut short or damaged"),
+        ("[" * 100_000, r"facts.json: is cut short or damaged"),
+        ('{"facts": 1}', r"facts.json: is cut short or damaged"),
+        ({"evaluation": {"step": 80}}, r"facts.json: has no evaluation"),
+        ({"number": 1}, r"000000080: a stretch before it is gone"),
+        ({"replay": None}, r"000000080: is not of such a training"),
+        (
+            {"replay": {"pos": 10**6, "full": False}},
+            r"000000080: is not of such a training: the replay buffer has no pl",
+        ),
+        ({"replay": {"pos": 3, "full": False}}, r"000000080: is not of such a training: observations of the replay "),
+        ({"steps": "many"}, r"000000080: is not of such a training: invalid literal"),
+    ],
+)
+def test_damaged_facts_are_said(change: str | dict[str, Any], expected: str, tmp_path: Path) -> None:
+    path = killed_after_a_stretch(tmp_path, SAC) / "facts.json"
+    if isinstance(change, dict):
+        there = json.loads(path.read_text())
+        change = json.dumps({**there, "facts": {**there["facts"], **change}})
+    path.write_text(change)
+    with pytest.raises(CheckpointError, match=expected) as error:
+        made(tmp_path)
+    assert len(str(error.value).splitlines()) == 1
 
 
 def test_ctrl_c_keeps_what_there_is(files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

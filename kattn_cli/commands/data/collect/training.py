@@ -7,7 +7,6 @@ short is not kept: its return would be too small.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -16,18 +15,21 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 from stable_baselines3.common.callbacks import BaseCallback
 
 from kattn_cli.commands.data.collect.episodes import Purpose, Recorder, derived_seed, episodes
+from kattn_cli.commands.data.collect.kept import FACTS, Kept, keep
 from kattn_cli.commands.data.collect.policy import REPLAY, Learner
 from kattn_cli.data.trajectories.steps import Steps, joined, whole_episodes
 from kattn_cli.environments.make import make_environment
-from kattn_cli.errors import KattnError, RunError
+from kattn_cli.errors import CheckpointError, KattnError, RunError
 from kattn_cli.runs.whole_file import faults_as, replacing
 
 Tell = Callable[[int, str], None]
 """Called with the steps so far and a note."""
-STEPS, EVALUATION = "steps.npz", "evaluation.json"
+STEPS = "steps"
+"""The name of kept arrays."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +53,7 @@ class Training:
     def __init__(self, folder: Path, learner: Learner, seed: int, stretch: int, episodes: int) -> None:
         self.folder, self.learner = folder, learner
         self.seed, self.stretch, self.episodes = seed, stretch, episodes
-        self.evaluations = [
-            Evaluation(**json.loads((one / EVALUATION).read_text(encoding="utf-8"))) for one in self._stretches()
-        ]
+        self.evaluations = [_evaluation(number, one) for number, one in enumerate(self._stretches())]
 
     def run(self, tell: Tell, stop: Callable[[], None]) -> Iterator[Evaluation]:
         """Train to the end, and yield each evaluation once it is on disk; ``stop`` is called at every step, may raise.
@@ -62,7 +62,7 @@ class Training:
             KattnError: if no episode ended within the first stretch; nothing would be left of such a training.
         """
         if 0 < self.step < self.learner.steps:
-            self.learner.load(self._stretches()[-1])
+            self.learner.load(Kept.read(self._place(self.step)), to_train=True)
         while self.step < self.learner.steps:
             begun = time.perf_counter()
             number = len(self.evaluations)
@@ -97,13 +97,13 @@ class Training:
         parts = []
         for folder in self._stretches():
             if int(folder.name) <= step:
-                with np.load(folder / STEPS) as arrays:
-                    parts.append(Steps(*(arrays[name] for name in Steps._fields)))
+                arrays = Kept.read(folder).arrays(STEPS)
+                parts.append(Steps(*(arrays[name] for name in Steps._fields)))
         return joined(parts)
 
     def load(self, step: int) -> None:
         """Let the learner act as it did at the evaluation at ``step``."""
-        self.learner.load(self._place(step))
+        self.learner.load(Kept.read(self._place(step)), to_train=False)
 
     def _evaluated(self, stop: Callable[[], None]) -> list[float]:
         env = Recorder(make_environment(self.learner.environment))
@@ -114,14 +114,12 @@ class Training:
         """Keep a stretch, whose folder appears whole; the replay buffer, which is large, only with the last one."""
         place = self._place(done.step)
         with faults_as(RunError, place), replacing(place) as new:
-            new.mkdir()
-            self.learner.save(new)
-            np.savez(new / STEPS, **steps._asdict())
-            (new / EVALUATION).write_text(json.dumps(asdict(done)), encoding="utf-8")
+            facts = {"number": len(self.evaluations), "evaluation": asdict(done), **self.learner.facts()}
+            keep(new, facts, {**self.learner.arrays(), STEPS: steps._asdict()})
         if self.evaluations:
             with suppress(OSError):
                 # Only after the new one is in place, so that a stop in between loses nothing.
-                (self._place(self.step) / REPLAY).unlink()
+                (self._place(self.step) / f"{REPLAY}.npz").unlink()
         self.evaluations.append(done)
 
     def _place(self, step: int) -> Path:
@@ -129,6 +127,22 @@ class Training:
 
     def _stretches(self) -> list[Path]:
         return sorted(one for one in self.folder.glob("[0-9]*") if one.is_dir())
+
+
+def _evaluation(number: int, folder: Path) -> Evaluation:
+    """Return the evaluation in the folder of stretch ``number``.
+
+    Raises:
+        CheckpointError: if it is damaged, or the folder of another stretch, so that one before it is gone.
+    """
+    facts = Kept.read(folder).facts
+    if facts.get("number") != number:
+        raise CheckpointError(f"{folder}: a stretch before it is gone; remove {folder.parent} to begin anew")
+    try:
+        found: Evaluation = TypeAdapter(Evaluation).validate_python(facts.get("evaluation"))
+    except ValidationError:
+        raise CheckpointError(f"{folder / FACTS}: has no evaluation; remove {folder.parent} to begin anew") from None
+    return found
 
 
 class _Teller(BaseCallback):
