@@ -18,6 +18,7 @@ from typing import Any
 
 from kattn_cli.errors import RunError
 from kattn_cli.runs.identity import WEIGHTS, identity
+from kattn_cli.runs.weights import fingerprints_now
 from kattn_cli.runs.whole_file import faults_as, write_text
 
 Row = Mapping[str, Any]
@@ -141,6 +142,8 @@ def _records(path: Path, text: str) -> Iterator[list[str]]:
 def read_rows(path: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV as text; none where there is no file. Half a row at its end is left out.
 
+    Fingerprints of weights are those of today: see :func:`~kattn_cli.runs.weights.fingerprints_now`.
+
     Raises:
         RunError: if it cannot be read, or has a row that does not fit its header.
     """
@@ -149,11 +152,15 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         if len(record) != len(records[0]):
             have = f"row {number} has {len(record)} fields, and the header {len(records[0])}"
             raise RunError(f"{path}: {have}; mend or remove that row")
-    return [dict(zip(records[0], record, strict=True)) for record in records[1:]]
+    rows = [dict(zip(records[0], record, strict=True)) for record in records[1:]]
+    if records and {"checkpoint", WEIGHTS} <= set(records[0]):
+        now = fingerprints_now(path.parent, rows)
+        rows = [{**row, WEIGHTS: weights} for row, weights in zip(rows, now, strict=True)]
+    return rows
 
 
 def replace_rows(path: Path, rows: Sequence[Row], measured: Collection[str] = ()) -> None:
-    """Add rows to a CSV; those already there that are the same measurements give way.
+    """Put rows into a CSV, each in the place of the row that is the same measurement, or at the end.
 
     See :mod:`kattn_cli.runs.identity` for which those are. A row that does not name its weights gives way to one that
     does.
@@ -168,5 +175,14 @@ def replace_rows(path: Path, rows: Sequence[Row], measured: Collection[str] = ()
     def key(row: Row) -> frozenset[tuple[str, str]]:
         return frozenset((column, text) for column, text in identity(row).items() if column not in measured)
 
-    fresh = {key(row) for row in rows} | {key({**row, WEIGHTS: ""}) for row in rows}
-    write_rows(path, [*(row for row in read_rows(path) if key(row) not in fresh), *rows])
+    fresh = {key({**row, WEIGHTS: ""}): row for row in rows} | {key(row): row for row in rows}
+    table: list[Row] = []
+    placed: set[int] = set()
+    for row in read_rows(path):
+        new = fresh.get(key(row))
+        if new is None:
+            table.append(row)
+        elif id(new) not in placed:
+            table.append({**dict.fromkeys(row, ""), **new})  # the file's columns first, in their order
+            placed.add(id(new))
+    write_rows(path, [*table, *(row for row in rows if id(row) not in placed)])

@@ -88,8 +88,9 @@ def measured_together(table: pd.DataFrame, split: str = "test") -> pd.DataFrame:
 
     They share checkpoint, parameters, seed and number of images, and whatever else a measurement is identified by. Of
     several such settings it is one of the best weights, where these were measured, over the most images, then of the
-    most rows, then the last measured. Rows of weights that are no longer there do not count: those of the last row of
-    a checkpoint are. Of frost with several photographs, those measured last. Nothing, in a file of an earlier version.
+    most rows, then the last of the table. Rows of weights that are no longer there do not count: those of the last row
+    of a checkpoint are. Of frost with several photographs, the last of the table. Nothing, in a file of an earlier
+    version.
     """
     if "corruption" not in table or table.empty:
         return table.iloc[:0]

@@ -13,7 +13,7 @@ from kattn_cli.console import console
 from kattn_cli.runs.csv_rows import whole_rows
 from kattn_cli.runs.identity import DEFAULTS, FINGERPRINTS, WEIGHTS, identity
 from kattn_cli.runs.run import Run
-from kattn_cli.runs.weights import has_still
+from kattn_cli.runs.weights import fingerprints_now, has_still
 from kattn_cli.tables.attack_names import named, with_step_share
 from kattn_cli.tables.corruption_errors import errors_by_type, measured_together
 from kattn_cli.tables.measurements import IMAGES, apart, settings
@@ -56,7 +56,10 @@ def _of_its_weights(run: Run, path: Path, rows: pd.DataFrame) -> pd.DataFrame:
     if not {"checkpoint", "weights"} <= set(rows):
         return rows
     columns = rows[[one for one in ("checkpoint", "weights", "epoch") if one in rows]]
-    still = has_still(run.folder, columns.astype(object).where(columns.notna(), "").to_dict("records"))
+    named = columns.astype(object).where(columns.notna(), "").to_dict("records")
+    now = pd.Series(fingerprints_now(run.folder, named), rows.index, dtype=object)
+    rows = rows.assign(**{WEIGHTS: rows[WEIGHTS].where(rows[WEIGHTS].isna(), now)})
+    still = has_still(run.folder, named)
     if not all(still):
         every = [
             {**identity({str(column): value for column, value in row.items()}), WEIGHTS: ""}

@@ -85,7 +85,7 @@ def test_other_measurements_stay_and_the_same_gives_way(tmp_path: Path, other: d
     replace_rows(path, [{**PGD, **other, "top1": 70.0, "seconds": 9.9}])
     assert [row["top1"] for row in read_rows(path)] == ["50.0", "70.0"]
     replace_rows(path, [{**PGD, "top1": 80.0}])
-    assert [row["top1"] for row in read_rows(path)] == ["70.0", "80.0"]
+    assert [row["top1"] for row in read_rows(path)] == ["80.0", "70.0"]
 
 
 def test_rows_of_an_earlier_version_give_way() -> None:
@@ -102,4 +102,4 @@ def test_weights_that_are_not_named_may_be_any(tmp_path: Path) -> None:
     replace_rows(path, [{**PGD, "checkpoint": "last"}])
     assert len(read_rows(path)) == 2
     replace_rows(path, [PGD])
-    assert [(row["checkpoint"], row["weights"]) for row in read_rows(path)] == [("last", "ab12"), ("best", "ab12")]
+    assert [(row["checkpoint"], row["weights"]) for row in read_rows(path)] == [("best", "ab12"), ("last", "ab12")]

@@ -104,8 +104,8 @@ def test_tables(tmp_path: Path) -> None:
     append_rows(path, [{"attack": "pgd", "epsilon": 2 / 255, "top1": 80.0}])
     replace_rows(path, [{"attack": "pgd", "epsilon": 1 / 255, "top1": 91.0}])
     table = pd.read_csv(path)
-    assert table["top1"].tolist() == [80.0, 91.0]
-    assert table["epsilon"].tolist() == pytest.approx([2 / 255, 1 / 255], rel=1e-12)
+    assert table["top1"].tolist() == [91.0, 80.0]
+    assert table["epsilon"].tolist() == pytest.approx([1 / 255, 2 / 255], rel=1e-12)
     write_rows(path, [{"a": "x,y"}])
     assert read_rows(path) == [{"a": "x,y"}]
     assert read_rows(tmp_path / "none.csv") == []
@@ -122,9 +122,9 @@ def test_a_table_with_other_columns(tmp_path: Path) -> None:
     assert path.read_bytes().splitlines(keepends=True) == [
         b"a,b,c,d\r\n",
         b"1,2,,\r\n",
+        b"3,,,z\r\n",
         b'5,,"x, y",\r\n',
         b",6,,\r\n",
-        b"3,,,z\r\n",
     ]
 
 
@@ -157,7 +157,7 @@ def test_rows_cut_off_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         assert read_rows(path) == [*text[:complete], text[1]]
         path.write_bytes(data[:length])
         replace_rows(path, ROWS[:1])
-        assert read_rows(path) == [*text[1:complete], text[0]]
+        assert read_rows(path) == [text[0], *text[1:complete]]
 
 
 def test_a_last_row_that_is_too_short(tmp_path: Path) -> None:
