@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
@@ -33,6 +34,9 @@ _RECIPE_KEY = "recipe"
 _CHECKSUM_KEY = "crc32"
 _DOS_FOLDER = 0x10
 """The attribute of a zip's record with which torch.load reads nothing and returns whatever is in memory."""
+
+_OF_NUMBERS = [np.float64(0).__reduce__()[0], np.dtype, np.dtypes.Float64DType]
+"""What unpickles a number of numpy. Earlier versions wrote one into the states of segmentation."""
 
 OnDamage = Callable[[str], object]
 """Takes one line: which checkpoint cannot be used, and the step of the one that is used instead."""
@@ -115,7 +119,9 @@ def save_state(run: Path, state: dict[str, Any]) -> None:
 
     Raises:
         CheckpointError: if it cannot be written; what was there before stays.
+        TypeError: if it has what :func:`load_state` would refuse to read, which is a mistake of the program.
     """
+    _require_readable(state, "state")
     path = run / FOLDER / STATE
     keep = previous_path(path) if _looks_whole(path) else None
     with faults_as(CheckpointError, path), replacing(path, keep) as neighbour, _File(neighbour, "wb") as file:
@@ -123,6 +129,20 @@ def save_state(run: Path, state: dict[str, Any]) -> None:
             torch.save(state, file)
         except RuntimeError as error:
             raise file.fault or error from None
+
+
+def _require_readable(value: Any, name: str) -> None:
+    """Raises:
+    TypeError: if ``value`` is no tensor, nor plain data; a numpy number is written without a word and never read.
+    """
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            _require_readable(one, f"{name}.{key}")
+    elif isinstance(value, list | tuple):
+        for number, one in enumerate(value):
+            _require_readable(one, f"{name}[{number}]")
+    elif value is not None and type(value) not in (bool, int, float, str) and not isinstance(value, Tensor):
+        raise TypeError(f"{name}: a {type(value).__name__} cannot be read again from a checkpoint")
 
 
 def load_state(run: Path, on_damage: OnDamage | None = None) -> dict[str, Any]:
@@ -175,7 +195,8 @@ def _read_state(path: Path) -> dict[str, Any]:
             folders = [one.filename for one in archive.infolist() if one.external_attr & _DOS_FOLDER]
             if record := archive.testzip() or next(iter(folders), None):
                 raise _Damage(f"is damaged ({size}, in {record})")
-        return dict(torch.load(path, map_location="cpu", weights_only=True))
+        with torch.serialization.safe_globals(_OF_NUMBERS):
+            return dict(torch.load(path, map_location="cpu", weights_only=True))
     except OSError as error:
         raise _Damage(f"cannot be read ({error.strerror or error})") from None
     except (_Damage, MemoryError):

@@ -91,7 +91,7 @@ def evaluate_masks(
     if not images_seen:
         raise DataError("there is nothing to evaluate that can be read, or there are more processes than images")
     parts = np.array(sums).reshape(PARTS, classes)
-    labelled = parts[-1].sum()
+    labelled = float(parts[-1].sum())
     return Segmented(
         int(images_seen), loss / labelled if labelled else float("nan"), auxiliary_sum / images_seen, parts
     )
