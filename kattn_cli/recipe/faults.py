@@ -11,6 +11,8 @@ from pydantic_core import ErrorDetails
 from kattn_cli.errors import RecipeError, did_you_mean
 from kattn_cli.recipe.strict_yaml import COMMAND_LINE, Document, Fault, KeyPath
 
+MOST_SHOWN = 50
+"""Faults that a message lists."""
 _EXPECTED = {
     "int": "a whole number",
     "float": "a number",
@@ -89,9 +91,12 @@ class RecipeFaults(RecipeError):
     def __init__(self, name: str, file: str, rows: Iterable[Row]) -> None:
         self.file = file
         self.rows = sorted(dict.fromkeys(rows), key=_order)
-        count = "1 fault" if len(self.rows) == 1 else f"{len(self.rows)} faults"
-        widths = [max(len(row[column]) for row in self.rows) for column in (0, 1)]
-        lines = ("  ".join(_cells(row, widths)).rstrip() for row in self.rows)
+        count = "1 fault" if len(self.rows) == 1 else f"{len(self.rows):,} faults"
+        shown, rest = self.rows[:MOST_SHOWN], len(self.rows) - MOST_SHOWN
+        widths = [max(len(row[column]) for row in shown) for column in (0, 1)]
+        lines = ["  ".join(_cells(row, widths)).rstrip() for row in shown]
+        if rest > 0:
+            lines.append(f"… and {rest:,} more")
         super().__init__("\n".join([f"{name}: {count}, nothing was started", *(f"  {line}" for line in lines)]))
 
     @classmethod

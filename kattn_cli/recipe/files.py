@@ -13,6 +13,8 @@ from kattn_cli.recipe.strict_yaml import Document, parse
 from kattn_cli.recipe.variants import no_such_variant, variant_names
 
 YAML = (".yaml", ".yml")
+LARGEST = 256 * 1024
+"""Bytes of a recipe's file at most: a hundred times a usual one, and still read in seconds."""
 
 
 @dataclass(frozen=True)
@@ -30,10 +32,14 @@ def read_file(path: Path) -> Document:
     """Return the YAML of a recipe's file.
 
     Raises:
-        RecipeError: if it cannot be read as text.
+        RecipeError: if it cannot be read as text, or is too large to be a recipe.
     """
     try:
-        text = path.read_bytes().decode("utf-8")
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise RecipeError(f"{path}: is no recipe: it is larger than {LARGEST >> 10} KiB")
+        text = content.decode("utf-8")
     except FileNotFoundError:
         raise RecipeError(f"{path}: there is no such file") from None
     except OSError as error:

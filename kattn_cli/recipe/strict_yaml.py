@@ -41,6 +41,14 @@ class Document:
     moved: dict[KeyPath, KeyPath] = field(default_factory=dict)
 
 
+class _Refused(Exception):
+    """The one fault of a document that is not looked at any further."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
 class _Loader(yaml.SafeLoader):
     """The safe loader with the scalar types of YAML 1.2's core schema alone."""
 
@@ -75,21 +83,24 @@ def parse(text: str) -> Document:
     except RecursionError:
         document.faults.append(Fault((), "is nested too deeply"))
     else:
-        if root is not None:
-            document.data = _build(root, (), document, set())
+        try:
+            document.data = _build(root, (), document, set()) if root is not None else None
+        except _Refused as error:
+            # Its other faults are left out: a few lines of aliases can stand for billions.
+            document.faults = [error.fault]
     return document
 
 
 def _build(node: yaml.Node, path: KeyPath, document: Document, seen: set[int]) -> Any:
     place = _place(node.start_mark)
-    document.places.setdefault(path, place)
     if id(node) in seen:
-        document.faults.append(Fault(path, "anchors and aliases are not used in recipes; write it out", place))
-        return None
+        # The node is the anchor's: where the alias stands, only what is around it knows.
+        place = document.places.get(path) or document.places.get(path[:-1], place)
+        raise _Refused(Fault(path, "anchors and aliases are not used in recipes; write it out", place))
+    document.places.setdefault(path, place)
     seen.add(id(node))
     if len(path) > MAX_DEPTH:
-        document.faults.append(Fault(path, f"is nested more than {MAX_DEPTH} levels deep", place))
-        return None
+        raise _Refused(Fault(path[:1], f"is nested more than {MAX_DEPTH} levels deep", place))
     if isinstance(node, yaml.MappingNode):
         return _build_mapping(node, path, document, seen)
     if isinstance(node, yaml.SequenceNode):

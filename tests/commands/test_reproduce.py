@@ -90,6 +90,13 @@ def test_a_failure_is_told_and_the_others_go_on(
     assert called == [str(tiny_recipe)]
 
 
+@pytest.mark.parametrize("content", ["", "[1]", '{"a": 1}', "[" * 100_000, "\udcff"])
+def test_a_damaged_list_of_what_is_done_is_said(content: str, tmp_path: Path) -> None:
+    (tmp_path / module.DONE).write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(KattnError, match=r"^\S+: is no list of commands: it is damaged; remove it to measure every"):
+        module._once(["--version"], settings(tmp_path))
+
+
 def test_a_size_there_is_not_stops_all_before_any_work(tiny_recipe: Path, tmp_path: Path) -> None:
     both = {"own/tiny": tiny(tiny_recipe), "rpc/table7": plans()["rpc/table7"]}
     with pytest.raises(KattnError, match=r"^rpc/table7: has no small size; leave out --small$"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -265,6 +267,56 @@ MALFORMED: dict[str, tuple[str, str]] = {
         "attention.name  there is no file",
     ),
 }
+
+
+NESTED = {
+    "lists": "[" * 40 + "]" * 40,
+    "many lists": "[" * 5000 + "]" * 5000,
+    "mappings": "{a: " * 40 + "1" + "}" * 40,
+    "many mappings": "{a: " * 5000 + "1" + "}" * 5000,
+    "lines": "\n" + "\n".join(" " * depth + f"k{depth}:" for depth in range(1, 300)),
+}
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "r.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_deep_nesting_is_one_fault(case: str, tmp_path: Path) -> None:
+    with pytest.raises(RecipeError, match=r"is nested (too deeply|more than 32 levels deep)$") as error:
+        load(written(tmp_path, f"name: x\nattention: softmax\nunknown: 1\ndeep: {NESTED[case]}\n"))
+    assert len(str(error.value).splitlines()) == 2, str(error.value)
+    assert max(map(len, str(error.value).splitlines())) < 200
+
+
+def test_aliases_that_stand_for_billions_are_one_fault(tmp_path: Path) -> None:
+    lists = [f"{letter}: &{letter} [{', '.join(['*' + before] * 9)}]" for before, letter in pairwise("abcdefghijkl")]
+    with pytest.raises(RecipeError) as error:
+        load(written(tmp_path, "\n".join(["name: x", "a: &a [1, 1, 1]", *lists])))
+    assert str(error.value).splitlines()[0].endswith(": 1 fault, nothing was started")
+    assert squeeze(str(error.value)).splitlines()[1:] == [
+        "line 3  b.0  anchors and aliases are not used in recipes; write it out"
+    ]
+
+
+def test_a_file_too_large_for_a_recipe_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    begun = time.perf_counter()
+    with pytest.raises(RecipeError, match=r"^\S+: is no recipe: it is larger than 256 KiB$"):
+        load(written(tmp_path, "name: x\n" + "key: 1\n" * 50_000))
+    assert time.perf_counter() - begun < 1
+
+
+def test_of_thousands_of_faults_the_first_are_shown(tmp_path: Path) -> None:
+    keys = "".join(f"k{number}: 1\n" for number in range(1000))
+    with pytest.raises(RecipeError, match=r": 1,000 faults, nothing was started\n") as error:
+        load(written(tmp_path, f"name: x\nattention: softmax\n{keys}"))
+    lines = str(error.value).splitlines()
+    assert len(lines) == 52
+    assert squeeze(lines[1]).startswith("line 3  k0  unknown key")
+    assert lines[-1] == "  … and 950 more"
 
 
 def squeeze(text: str) -> str:

@@ -159,11 +159,28 @@ def _alone(line: str, settings: Reproduction) -> list[str]:
 def _once(arguments: list[str], settings: Reproduction) -> None:
     """Run a command, unless this very one went well before with these results."""
     path = settings.results / DONE
-    done = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+    done = _done(path)
     command = shlex.join(one for one in arguments if one != "--quiet")
     if command not in done:
         _call(arguments)
         write_text(path, json.dumps([*done, command], indent=2) + "\n")
+
+
+def _done(path: Path) -> list[str]:
+    """Return the commands that went well.
+
+    Raises:
+        KattnError: if their list cannot be read.
+    """
+    try:
+        done = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    except OSError as error:
+        raise KattnError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        done = None
+    if not isinstance(done, list) or not all(isinstance(one, str) for one in done):
+        raise KattnError(f"{path}: is no list of commands: it is damaged; remove it to measure everything again")
+    return done
 
 
 def _call(arguments: list[str]) -> None:

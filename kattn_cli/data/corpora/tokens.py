@@ -106,7 +106,7 @@ def vocabulary_of(source: Source, kind: str, options: Mapping[str, int]) -> Voca
     path = default_root("tokens") / f"{_stamp(source, [kind, dict(options)])}.vocabulary.json"
     try:
         return vocabulary_from(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError, DataError):
+    except (OSError, ValueError, RecursionError, DataError):
         vocabulary = build_vocabulary(kind, options, chunks(source))
     with faults_as(DataError, path), replacing(path) as new:
         new.write_text(json.dumps(vocabulary.to_json()), encoding="utf-8")
@@ -127,7 +127,7 @@ def _read(path: Path, source: Source, vocabulary: Vocabulary) -> EncodedText | N
         facts = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         tokens = np.memmap(path, smallest_type(vocabulary.size), mode="r")
         found, unknown = int(facts["tokens"]), float(facts["unknown"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return None
     return EncodedText(tokens, length(source), unknown) if len(tokens) == found else None
 

@@ -115,7 +115,7 @@ def read_vocabulary(given: str) -> VocabularyKind:
         value = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise DataError(f"{path}: is no JSON, or was cut short; {_WHAT_TO_GIVE}") from None
     try:
         return vocabulary_from(value)

@@ -38,6 +38,8 @@ class Characters:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Characters:
         """See :class:`~kattn_cli.data.vocabulary.vocabulary.VocabularyKind`."""
+        if not isinstance(value["characters"], str):
+            raise TypeError("its characters must be one text")
         return cls(value["characters"])
 
     @property

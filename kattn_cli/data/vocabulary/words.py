@@ -51,7 +51,10 @@ class Words:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Words:
         """See :class:`~kattn_cli.data.vocabulary.vocabulary.VocabularyKind`."""
-        return cls(tuple(value["words"]))
+        words = tuple(value["words"])
+        if not all(isinstance(word, str) for word in words):
+            raise TypeError("its words must be texts")
+        return cls(words)
 
     @property
     def size(self) -> int:

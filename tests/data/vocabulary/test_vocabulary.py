@@ -97,6 +97,9 @@ def test_it_is_read_from_a_run_or_a_file(tmp_path: Path) -> None:
         ('{"kind": "bpe", "tokenizer": 3}', "is no vocabulary of bpe: it is no tokenizer"),
         ("[1, 2]", "is neither a vocabulary.json nor a tokenizer.json"),
         ('{"kind": ', "is no JSON, or was cut short"),
+        pytest.param("[" * 100_000, "is no JSON, or was cut short", id="deep"),
+        ('{"kind": "characters", "characters": ["ab", "c"]}', "its characters must be one text"),
+        ('{"kind": "words", "words": ["<unk>", "<eos>", 1]}', "its words must be texts"),
     ],
 )
 def test_what_is_no_vocabulary_is_named(content: str, fault: str, tmp_path: Path) -> None:
