@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -13,6 +14,11 @@ console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 """Prints what it is given: a name may have ``[b]`` or ``:on:`` in it."""
 WIDEST = 1000
 """Letters in a line of a table beyond which no table goes."""
+
+
+def warn(line: str) -> None:
+    """Print to stderr what changes what a command does, which ``--quiet`` must not hide."""
+    print(line, file=sys.stderr)
 
 
 def progress_bar(unit: str) -> Progress:

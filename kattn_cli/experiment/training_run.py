@@ -30,7 +30,7 @@ from kattn_cli.models.pretrained import load_pretrained
 from kattn_cli.models.transfer import Transfer
 from kattn_cli.recipe.model import TimmModel
 from kattn_cli.recipe.schema import Recipe
-from kattn_cli.runs.csv_rows import append_rows, read_rows, write_rows
+from kattn_cli.runs.csv_rows import append_rows, changing, read_rows, write_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import RECIPE, Run, create_run
 from kattn_cli.runs.weights import weights_path
@@ -281,10 +281,11 @@ class _Training:
 
 def _forget_after(path: Path, step: int) -> None:
     """Remove the rows of steps that are to be made again."""
-    if rows := [row for row in read_rows(path) if int(row["step"]) <= step]:
-        write_rows(path, rows)
-    else:
-        path.unlink(missing_ok=True)
+    with changing(path):
+        if rows := [row for row in read_rows(path) if int(row["step"]) <= step]:
+            write_rows(path, rows)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def _summary(done: Progress) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """CSV tables that are never lost and never half read. Never imports torch.
 
 A table is written whole and then renamed, or appended row by row and never read beyond the last whole row, so that a
-full disk or a killed process costs no more than what was being written.
+full disk or a killed process costs no more than what was being written. Whatever changes one does so under
+:func:`kattn_cli.runs.lock.writing`, so that several processes at once lose no row of each other.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import csv
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from io import StringIO
 from itertools import count
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 
 from kattn_cli.errors import RunError
 from kattn_cli.runs.identity import WEIGHTS, identity
+from kattn_cli.runs.lock import writing
 from kattn_cli.runs.weights import fingerprints_now
 from kattn_cli.runs.whole_file import faults_as, write_text
 
@@ -25,10 +27,19 @@ Row = Mapping[str, Any]
 
 
 def new_csv(folder: Path, stem: str) -> Path:
-    """Return ``<stem>.csv``, or ``<stem>-2.csv`` and so on where that is taken; make the folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    names = (f"{stem}.csv" if k == 1 else f"{stem}-{k}.csv" for k in count(1))
-    return next(folder / name for name in names if not (folder / name).exists())
+    """Return a new, empty ``<stem>.csv``, or ``<stem>-2.csv`` and so on where that is taken; make the folder.
+
+    Raises:
+        RunError: if it cannot be made.
+    """
+    with faults_as(RunError, folder / f"{stem}.csv"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for attempt in count(1):
+            path = folder / (f"{stem}.csv" if attempt == 1 else f"{stem}-{attempt}.csv")
+            with suppress(FileExistsError):
+                path.touch(exist_ok=False)  # at once, so that no other process takes the name before the first row
+                break
+    return path
 
 
 def write_manifest_of(table: Path, manifest: Row) -> None:
@@ -51,16 +62,32 @@ def append_rows(path: Path, rows: Sequence[Row]) -> None:
     """
     if not rows:
         return
+    with changing(path):
+        with faults_as(RunError, path):
+            table = _whole_lines(path)
+        there = next(_records(path, table), [])
+        columns = _columns([dict.fromkeys(there), *rows])
+        if there and columns != there:
+            write_rows(path, [*read_rows(path), *rows])
+            return
+        lines = "".join(_csv_lines(columns, rows, header=not there))
+        with faults_as(RunError, path):
+            _append(path, len(table.encode()), lines.encode())
+
+
+@contextmanager
+def changing(path: Path) -> Iterator[None]:
+    """Be alone in changing a file until the block is left; its folder is made.
+
+    Each function here does so by itself. What reads rows, works with them and writes what follows needs it around all.
+
+    Raises:
+        RunError: as :func:`kattn_cli.runs.lock.writing`.
+    """
     with faults_as(RunError, path):
-        table = _whole_lines(path)
-    there = next(_records(path, table), [])
-    columns = _columns([dict.fromkeys(there), *rows])
-    if there and columns != there:
-        write_rows(path, [*read_rows(path), *rows])
-        return
-    lines = "".join(_csv_lines(columns, rows, header=not there))
-    with faults_as(RunError, path):
-        _append(path, len(table.encode()), lines.encode())
+        path.parent.mkdir(parents=True, exist_ok=True)
+    with writing(path):
+        yield
 
 
 def _append(path: Path, length: int, data: bytes) -> None:
@@ -87,7 +114,8 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
     Raises:
         RunError: if it cannot be written; what was there before stays.
     """
-    write_text(path, "".join(_csv_lines(_columns(rows), rows, header=True)) if rows else "")
+    with changing(path):
+        write_text(path, "".join(_csv_lines(_columns(rows), rows, header=True)) if rows else "")
 
 
 def _columns(rows: Iterable[Row]) -> list[str]:
@@ -178,11 +206,12 @@ def replace_rows(path: Path, rows: Sequence[Row], measured: Collection[str] = ()
     fresh = {key({**row, WEIGHTS: ""}): row for row in rows} | {key(row): row for row in rows}
     table: list[Row] = []
     placed: set[int] = set()
-    for row in read_rows(path):
-        new = fresh.get(key(row))
-        if new is None:
-            table.append(row)
-        elif id(new) not in placed:
-            table.append({**dict.fromkeys(row, ""), **new})  # the file's columns first, in their order
-            placed.add(id(new))
-    write_rows(path, [*table, *(row for row in rows if id(row) not in placed)])
+    with changing(path):
+        for row in read_rows(path):
+            new = fresh.get(key(row))
+            if new is None:
+                table.append(row)
+            elif id(new) not in placed:
+                table.append({**dict.fromkeys(row, ""), **new})  # the file's columns first, in their order
+                placed.add(id(new))
+        write_rows(path, [*table, *(row for row in rows if id(row) not in placed)])

@@ -2,41 +2,73 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from kattn_cli.console import warn
 from kattn_cli.errors import RunError, did_you_mean
 from kattn_cli.runs.run import MANIFEST, Run
 
 
 def all_runs(results: Path, *, unreadable: bool = False) -> list[Run]:
-    """Return every run below ``results``, oldest first.
+    """Return every run below ``results``, oldest first; what vanishes meanwhile is none.
 
     ``unreadable``: with those whose manifest cannot be read, before all. Else they are left out: one broken manifest is
     no reason not to see the other runs.
     """
+    runs, faults = _read(results)
+    return [*faults, *runs] if unreadable else runs
+
+
+def _read(results: Path) -> tuple[list[Run], dict[Run, RunError]]:
+    """Return the runs below ``results``, oldest first, and what is wrong with those that cannot be read."""
     starts: dict[Run, str] = {}
-    for path in sorted(results.rglob(MANIFEST)):
-        run = Run(path.parent)
+    faults: dict[Run, RunError] = {}
+    for run in sorted(map(Run, _folders(results)), key=lambda run: str(run.folder)):
         try:
-            starts[run] = str(run.manifest.get("start"))
-        except RunError:
-            if unreadable:
-                starts[run] = ""
-    return sorted(starts, key=lambda run: (starts[run], str(run.folder)))
+            starts[run] = str(run.manifest.get("start") or "")
+        except RunError as fault:
+            if os.path.lexists(run.folder / MANIFEST):
+                faults[run] = fault
+    return sorted(starts, key=lambda run: starts[run]), faults
+
+
+def _folders(results: Path) -> Iterator[Path]:
+    """Yield every folder with a manifest below; in dotted ones lies what is not whole yet, or what a process left."""
+    for where, folders, files in os.walk(results):
+        if MANIFEST in files or MANIFEST in folders:
+            yield Path(where)
+        folders[:] = [name for name in folders if not name.startswith(".")]
 
 
 def own_runs(results: Path) -> list[Run]:
     """Return every run below ``results`` but outside ``results/reference``, oldest first.
 
     Raises:
-        RunError: if there is none, with the command that makes one.
+        RunError: if there is none, with the command that makes one, or none that can be read.
     """
-    own = [run for run in all_runs(results) if "reference" not in run.folder.relative_to(results).parts[:1]]
+    own = _usable(results, lambda run: "reference" not in run.folder.relative_to(results).parts[:1])
     if not own:
         raise RunError(f"No run under {results}/ yet. Make one with: kattn train quickstart/softmax")
     return own
+
+
+def _usable(folder: Path, meant: Callable[[Run], bool] = lambda run: True) -> list[Run]:
+    """Return the runs below ``folder`` that are ``meant``; a line says which of them cannot be read.
+
+    Raises:
+        RunError: if that is true of all.
+    """
+    found, damaged = _read(folder)
+    runs, faults = list(filter(meant, found)), [fault for run, fault in damaged.items() if meant(run)]
+    if faults and not runs:
+        more = f" ({len(faults) - 1} more cannot be read either)" if len(faults) > 1 else ""
+        raise RunError(f"{faults[0]}{more}")
+    for fault in faults:
+        warn(f"Left out: {fault}")
+    return runs
 
 
 def find_runs(results: Path, references: Sequence[str]) -> list[Run]:
@@ -59,9 +91,9 @@ def find_runs(results: Path, references: Sequence[str]) -> list[Run]:
 
 def _runs_of(results: Path, reference: str) -> list[Run]:
     for folder in (Path(reference), results / reference):
-        if (folder / MANIFEST).is_file():
+        if os.path.lexists(folder / MANIFEST):
             return [Run(folder)]
-        if folder.is_dir() and (runs := all_runs(folder)):
+        if folder.is_dir() and (runs := _usable(folder)):
             return _newest_of_each(runs)
     runs = all_runs(results)
     known = {run.name for run in runs} | {run.folder.relative_to(results).as_posix() for run in runs}

@@ -6,19 +6,22 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
+import shlex
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from kattn_cli.errors import RunError
-from kattn_cli.runs.lock import holding
+from kattn_cli.runs.lock import holding, writing
 from kattn_cli.runs.process import NO_PROCESS, is_here, may_be_alive, this_process
 from kattn_cli.runs.provenance import now
-from kattn_cli.runs.whole_file import write_text
+from kattn_cli.runs.whole_file import being_made, faults_as, remove_stale, to_disk, write_text
 
 MANIFEST = "manifest.json"
 RECIPE = "recipe.yaml"
@@ -58,13 +61,24 @@ class Run:
         path = self.folder / MANIFEST
         try:
             manifest = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise RunError(f"{path}: cannot be read as a manifest ({error})") from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise self._damaged(str(error)) from None
         wanted = {"name": str, "seed": int, "status": str}
         have = manifest if isinstance(manifest, dict) else {}
         if missing := [key for key, kind in wanted.items() if not isinstance(have.get(key), kind)]:
-            raise RunError(f"{path}: cannot be read as a manifest (it has no {' and no '.join(missing)})")
+            raise self._damaged(f"it has no {' and no '.join(missing)}")
         return have
+
+    def _damaged(self, what: str) -> RunError:
+        """Return the fault of a manifest that cannot be read, with the line that is enough of one, if that is known."""
+        advice = "put back a copy of it"
+        with suppress(RunError):
+            recipe = self.recipe
+            if isinstance(recipe.get("name"), str) and isinstance(recipe.get("seed"), int):
+                line = json.dumps({"name": recipe["name"], "seed": recipe["seed"], "status": "interrupted"})
+                again = shlex.join(["kattn", "train", str(self.folder), "--resume"])
+                advice += f", or write {line} there, which is enough to measure the run, and {again} adds the rest"
+        return RunError(f"{self.folder / MANIFEST}: cannot be read as a manifest ({what}); {advice}")
 
     @property
     def recipe(self) -> Mapping[str, Any]:
@@ -74,7 +88,11 @@ class Run:
             RunError: if it cannot be read.
         """
         path = self.folder / RECIPE
-        return _read_recipe(path, path.stat().st_mtime_ns) if path.is_file() else {}
+        try:
+            changed = path.stat().st_mtime_ns
+        except OSError:
+            return {}
+        return _read_recipe(path, changed)
 
     @property
     def name(self) -> str:
@@ -127,7 +145,9 @@ class Run:
         Raises:
             RunError: if it cannot be read or written; here and in what follows.
         """
-        write_text(self.folder / MANIFEST, json.dumps({**self.manifest, **changes}, indent=2) + "\n")
+        path = self.folder / MANIFEST
+        with writing(path):
+            write_text(path, json.dumps({**self.manifest, **changes}, indent=2) + "\n")
 
     def begin(self, **changes: Any) -> None:
         """Mark the run as running in this process."""
@@ -149,7 +169,8 @@ class Run:
 
     def add_measurement(self, record: Mapping[str, Any]) -> None:
         """Note in the manifest that a later command measured this run."""
-        self.update(measurements=[*self.manifest.get("measurements", []), {**record, "end": now()}])
+        with writing(self.folder / MANIFEST):
+            self.update(measurements=[*self.manifest.get("measurements", []), {**record, "end": now()}])
 
 
 def _named(overrides: Sequence[str]) -> list[str]:
@@ -169,7 +190,7 @@ def _read_recipe(path: Path, changed: int) -> dict[str, Any]:
 
     try:
         recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise RunError(f"{path}: cannot be read as a recipe ({' '.join(str(error).split())})") from None
     if not isinstance(recipe, dict):
         raise RunError(f"{path}: cannot be read as a recipe (it is no mapping)")
@@ -179,27 +200,47 @@ def _read_recipe(path: Path, changed: int) -> dict[str, Any]:
 def create_run(results: Path, name: str, seed: int, recipe_yaml: str, manifest: Mapping[str, Any]) -> Run:
     """Make a new folder that no other run shares, with its recipe and manifest.
 
+    It gets its name when all of it is on disk, so that there is never a run without a manifest.
+
     Raises:
         RunError: if the folder or its files cannot be made; neither is left behind.
     """
-    parent = results / name
-    attempt = 1
-    while True:
-        folder = parent / (str(seed) if attempt == 1 else f"{seed}-{attempt}")
-        try:
-            parent.mkdir(parents=True, exist_ok=True)
-            folder.mkdir()
-            break
-        except FileExistsError:
-            if not parent.is_dir():
-                raise RunError(f"{parent}: is in the way of the results; it is not a folder") from None
-            attempt += 1
-        except OSError as error:
-            raise RunError(f"{folder}: cannot be made: {error.strerror}") from None
+    first = results / name / str(seed)
     try:
-        write_text(folder / RECIPE, recipe_yaml)
-        write_text(folder / MANIFEST, json.dumps({"name": name, "seed": seed, **manifest}, indent=2) + "\n")
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    return Run(folder)
+        first.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise RunError(f"{first.parent}: is in the way of the results; it is not a folder") from None
+    except OSError as error:
+        raise RunError(f"{first}: cannot be made: {error.strerror}") from None
+    files = {RECIPE: recipe_yaml, MANIFEST: json.dumps({"name": name, "seed": seed, **manifest}, indent=2) + "\n"}
+    with faults_as(RunError, first), _one_at_a_time, being_made(first) as new:
+        new.mkdir()
+        for file, text in files.items():
+            (new / file).write_text(text, encoding="utf-8", newline="")
+            to_disk(new / file)
+        return Run(_take_name(new, first))
+
+
+_one_at_a_time = threading.Lock()
+"""For threads that make runs, since what a process makes under one name lies in one place."""
+
+
+def _take_name(new: Path, first: Path) -> Path:
+    """Give a folder the name ``first``, or ``first-2`` and so on where that is taken; return its path.
+
+    A folder in which there is nothing gives way: a process of an earlier version that died left it.
+    """
+    for attempt in count(1):
+        folder = first if attempt == 1 else first.with_name(f"{first.name}-{attempt}")
+        for file in (RECIPE, MANIFEST):
+            remove_stale(folder / file)
+        try:
+            os.replace(new, folder)
+        except OSError:
+            if not os.path.lexists(folder):
+                raise
+        else:
+            break
+    with suppress(OSError):  # some network file systems do not know this of folders
+        to_disk(folder.parent)
+    return folder

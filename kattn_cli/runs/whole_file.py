@@ -32,6 +32,24 @@ def faults_as(error: type[KattnError], path: Path) -> Iterator[None]:
 
 
 @contextmanager
+def being_made(path: Path) -> Iterator[Path]:
+    """Yield where to make the file or folder that is to take the name ``path``; what is not taken away goes again.
+
+    Raises:
+        OSError: if its folder cannot be made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    remove_stale(path)
+    folder = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
+    # One of this process may be left: NFS keeps what was removed while it was open, and its folder with it.
+    folder.mkdir(exist_ok=True)
+    try:
+        yield folder / path.name
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
 def replacing(path: Path, keep: Path | None = None) -> Iterator[Path]:
     """Yield where to write what takes the name ``path`` when the block ends; after an error ``path`` is as it was.
 
@@ -41,22 +59,15 @@ def replacing(path: Path, keep: Path | None = None) -> Iterator[Path]:
     Raises:
         OSError: if it cannot be written, or not made to stay.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_stale(path)
-    folder = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
-    folder.mkdir()
-    try:
-        new = folder / path.name
+    with being_made(path) as new:
         yield new
-        _to_disk(new)
+        to_disk(new)
         if keep is not None and path.exists():
             _replace_and_keep(new, path, keep)
         else:
             os.replace(new, path)
         with suppress(OSError):  # some network file systems do not know this of folders
-            _to_disk(path.parent)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+            to_disk(path.parent)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -82,7 +93,8 @@ def _replace_and_keep(new: Path, path: Path, keep: Path) -> None:
         os.replace(old, keep)
 
 
-def _to_disk(path: Path) -> None:
+def to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are where a power cut leaves them."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -90,7 +102,8 @@ def _to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def _remove_stale(path: Path) -> None:
+def remove_stale(path: Path) -> None:
+    """Remove what is left of attempts of processes that are gone to make ``path``."""
     prefix = f".{path.name}."
     for left in path.parent.glob(f"{glob.escape(prefix)}*"):
         host, _, process = left.name.removeprefix(prefix).rpartition(".")

@@ -14,6 +14,7 @@ from kattn_cli.attacks import AttackSettings
 from kattn_cli.commands.attack.measure import AttackedImages, Protocol, _measure, _row
 from kattn_cli.commands.attack.plan import Planned
 from kattn_cli.data.images import MemorySplit
+from kattn_cli.errors import RunError
 
 
 def add(record: AttackedImages, batch: int, first: int, right: list[int]) -> None:
@@ -53,8 +54,25 @@ def test_a_batch_written_twice_counts_once(tmp_path: Path) -> None:
     one, other = AttackedImages(tmp_path / "pgd.csv"), AttackedImages(tmp_path / "pgd.csv")
     add(one, 0, 0, [1, 0])
     add(other, 0, 0, [1, 0])
+    assert one.table()["image"].tolist() == other.table()["image"].tolist() == [0, 1]
     kept = AttackedImages(one.path)
     assert (kept.images, kept.table()["image"].tolist()) == (2, [0, 1])
+
+
+def test_what_another_process_measures_anew_is_not_summed_up(tmp_path: Path) -> None:
+    """It has taken away the first batch of this one."""
+    one = AttackedImages(tmp_path / "pgd.csv")
+    add(one, 0, 0, [1, 0])
+    other = AttackedImages(tmp_path / "pgd.csv")
+    other.clear()
+    words = r"pgd\.csv: another process measures this anew; try again when it is done$"
+    with pytest.raises(RunError, match=words):
+        one.table()
+    add(one, 1, 2, [1])
+    with pytest.raises(RunError, match=words):
+        one.table()
+    add(other, 0, 0, [1, 0])
+    assert one.table()["image"].tolist() == [0, 1, 2]
 
 
 def test_clear(tmp_path: Path) -> None:

@@ -132,3 +132,12 @@ def test_no_table_is_a_fault(capfd: pytest.CaptureFixture[str]) -> None:
         2,
         "No table was named. For example: kattn reproduce primal/table3 --small; --list shows them\n",
     )
+
+
+def test_what_another_reproduction_has_done_meanwhile_stays_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = tmp_path / "reproduced.json"
+    monkeypatch.setattr(module, "_call", lambda _: done.write_text('["plot other"]'))
+    module._once(["plot", "--quiet"], settings(tmp_path))
+    assert json.loads(done.read_text()) == ["plot other", "plot"]

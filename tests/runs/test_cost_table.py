@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pandas as pd
 import pytest
 
 from kattn_cli.runs.cost_table import CostTable, going_on
+from kattn_cli.runs.csv_rows import new_csv
 from kattn_cli.runs.process import start_of
 
 HERE: dict[str, Any] = {
@@ -78,6 +80,13 @@ def test_without_resume_a_new_table_begins(tmp_path: Path) -> None:
     assert interrupted(tmp_path) == tmp_path / "cpu-2.csv"
 
 
+def test_tables_begun_at_once_never_share_a_file(tmp_path: Path) -> None:
+    """Each is there before its first row is."""
+    with ThreadPoolExecutor(8) as pool:
+        paths = list(pool.map(lambda _: new_csv(tmp_path, "cpu"), range(16)))
+    assert {path.name for path in paths} == {"cpu.csv", *(f"cpu-{k}.csv" for k in range(2, 17))}
+
+
 def test_the_newest_of_these_settings_is_gone_on_with(tmp_path: Path) -> None:
     interrupted(tmp_path, start="2026-01-03")
     interrupted(tmp_path, start="2026-01-04")
@@ -111,7 +120,7 @@ def test_nothing_to_go_on_with_is_said(tmp_path: Path, capfd: pytest.CaptureFixt
     assert capfd.readouterr().out.strip() == (
         f"--resume: no unfinished table under {tmp_path}/ (the one of these settings is complete), so a new one begins"
     )
-    assert opened(tmp_path, resume=True, seconds=9.0).path == tmp_path / "cpu-2.csv"
+    assert opened(tmp_path, resume=True, seconds=9.0).path == tmp_path / "cpu-3.csv"
     assert "(there is none of these settings)" in capfd.readouterr().out
 
 

@@ -143,6 +143,20 @@ def test_what_killed_processes_left(tmp_path: Path) -> None:
     assert names(tmp_path) == {"a.csv", ".a.csv.notes", ".b.csv.elsewhere.7", *young}
 
 
+def test_a_folder_that_cannot_be_removed_is_used_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NFS keeps what is removed while it is open as ``.nfs…``, and its folder with it."""
+    path = tmp_path / "a"
+    folder = tmp_path / f".a.{socket.gethostname()}.{os.getpid()}"
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", lambda folder, **_: (folder / ".nfs01").touch())
+        for text in "12":
+            write(path, text)
+    assert names(folder) == {".nfs01"}
+    write(path, "3")
+    assert path.read_text() == "3"
+    assert names(tmp_path) == {"a"}
+
+
 def test_a_process_number_used_again() -> None:
     start = start_of(os.getpid())
     assert is_alive(os.getpid())

@@ -27,7 +27,7 @@ from kattn_cli.data import Split
 from kattn_cli.device import device_name
 from kattn_cli.errors import RunError
 from kattn_cli.experiment.run import open_run
-from kattn_cli.runs.csv_rows import append_rows, read_rows, replace_rows, write_rows
+from kattn_cli.runs.csv_rows import append_rows, changing, read_rows, replace_rows, write_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.attack_names import attack_name
@@ -49,24 +49,26 @@ class AttackedImages:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        rows = {(row["batch"], row["image"]): row for row in read_rows(path)}
-        sizes: dict[str, int] = {}
-        for batch, _ in rows:
-            sizes[batch] = sizes.get(batch, 0) + 1
-        whole = [row for (batch, _), row in rows.items() if sizes[batch] == int(row["of"])]
-        if path.exists() and len(whole) != len(read_rows(path)):
-            write_rows(path, whole)
+        with changing(path):
+            found = read_rows(path)
+            rows = {(row["batch"], row["image"]): row for row in found}
+            sizes: dict[str, int] = {}
+            for batch, _ in rows:
+                sizes[batch] = sizes.get(batch, 0) + 1
+            whole = [row for (batch, _), row in rows.items() if sizes[batch] == int(row["of"])]
+            if len(whole) != len(found):
+                write_rows(path, whole)
         self.done = {int(row["batch"]) for row in whole}
         self.images = len(whole)
 
     def clear(self) -> None:
         """Forget what was measured."""
-        self.path.unlink(missing_ok=True)
+        with changing(self.path):
+            self.path.unlink(missing_ok=True)
         self.done, self.images = set(), 0
 
     def append(self, batch: int, first: int, seconds: float, **columns: Tensor) -> None:
         """Add one batch, whose images begin at ``first`` of the split; each column is ``(B,)``."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         values = {name: column.tolist() for name, column in columns.items()}
         size = len(next(iter(values.values())))
         rows = [
@@ -84,8 +86,17 @@ class AttackedImages:
         self.images += size
 
     def table(self) -> pd.DataFrame:
-        """Return all rows, in the order of the images."""
-        return pd.read_csv(self.path).sort_values("image", ignore_index=True)
+        """Return all rows, in the order of the images, each once though another process measured it at the same time.
+
+        Raises:
+            RunError: if another process has begun to measure anew.
+        """
+        with changing(self.path):
+            rows = pd.read_csv(self.path) if self.path.exists() else pd.DataFrame(columns=["batch", "image"])
+        rows = rows.drop_duplicates(["batch", "image"])
+        if len(rows) != self.images:
+            raise RunError(f"{self.path}: another process measures this anew; try again when it is done")
+        return rows.sort_values("image", ignore_index=True)
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,7 @@ def attack_run(target: Target, planned: Sequence[Planned], bar: Progress) -> Non
         console.print(f"{run.folder}: {there} (--again measures anew)", markup=False)
     _print_estimate(target, left)
     total = target.images * len(planned)
-    task = bar.add_task(f"{run.label}/{run.seed}", total=total, count="", note="")
+    task = bar.add_task(f"{run.label}/{run.folder.name}", total=total, count="", note="")
     try:
         for number, (one, record) in enumerate(zip(planned, records, strict=True)):
             before = number * target.images

@@ -87,7 +87,7 @@ def _cost_tables(folder: Path) -> Iterator[Path]:
         if MANIFEST in files or PAGE in files:
             folders.clear()
             continue
-        folders.sort()
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (Path(where, name) for name in sorted(files) if name.endswith(".csv") and name.count(".") == 1)
 
 

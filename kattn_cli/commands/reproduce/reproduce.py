@@ -21,6 +21,7 @@ from kattn_cli.papers.plan import Measurement, Plan, Size, SizeName
 from kattn_cli.papers.text import as_markdown, print_sections, sections
 from kattn_cli.papers.values import measured
 from kattn_cli.recipe.schema import Recipe, per_seed
+from kattn_cli.runs.csv_rows import changing
 from kattn_cli.runs.run import Run
 from kattn_cli.runs.whole_file import write_text
 from kattn_cli.tables.summary import print_summary
@@ -159,11 +160,11 @@ def _alone(line: str, settings: Reproduction) -> list[str]:
 def _once(arguments: list[str], settings: Reproduction) -> None:
     """Run a command, unless this very one went well before with these results."""
     path = settings.results / DONE
-    done = _done(path)
     command = shlex.join(one for one in arguments if one != "--quiet")
-    if command not in done:
+    if command not in _done(path):
         _call(arguments)
-        write_text(path, json.dumps([*done, command], indent=2) + "\n")
+        with changing(path):
+            write_text(path, json.dumps([*_done(path), command], indent=2) + "\n")
 
 
 def _done(path: Path) -> list[str]:

@@ -17,7 +17,7 @@ from kattn_cli.device import device_name
 from kattn_cli.environments.make import make_environments
 from kattn_cli.environments.names import normalised_score, target_returns
 from kattn_cli.errors import RunError
-from kattn_cli.runs.csv_rows import append_rows, read_rows, replace_rows
+from kattn_cli.runs.csv_rows import read_rows, replace_rows
 from kattn_cli.runs.identity import identity
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
@@ -106,7 +106,9 @@ class _Subject:
 
     def measure(self, jobs: Sequence[Job], bar: Progress) -> None:
         """Run these episodes, in float64; see :func:`~kattn_cli.tasks.control.episodes.rollouts`."""
-        task = bar.add_task(f"{self.run.label}/{self.run.seed}", total=len(jobs), count=f"0/{len(jobs)}", note="")
+        task = bar.add_task(
+            f"{self.run.label}/{self.run.folder.name}", total=len(jobs), count=f"0/{len(jobs)}", note=""
+        )
         count = min(AT_ONCE, len(jobs))
         with closing(make_environments(self.data.environment, count, workers=self.asked.workers)) as environments:
             self._require_same_sizes(environments)
@@ -136,10 +138,7 @@ class _Subject:
             "length": outcome.length,
             "seconds": round(outcome.seconds, 3),
         }
-        if self.asked.again:
-            replace_rows(self.path, [row])
-        else:
-            append_rows(self.path, [row])
+        replace_rows(self.path, [row])  # also what is new: another process may have run the same episode meanwhile
 
     def _key(self, job: Job) -> frozenset[tuple[str, str]]:
         return frozenset(identity(self.columns(job)).items())

@@ -132,7 +132,9 @@ def evaluate_runs(runs: Sequence[Run], asked: Asked, parts: Sequence[Part] = ())
                 experts = note_evaluation(subject.opened, subject.split_name, asked.limit)
                 done.append(Evaluated(run, subject.opened.recipe, subject.opened.data, subject.clean_row, experts))
                 if task is None:
-                    _work_off(bar, f"{run.label}/{run.seed}", [step for part in parts for step in part.steps(subject)])
+                    _work_off(
+                        bar, f"{run.label}/{run.folder.name}", [step for part in parts for step in part.steps(subject)]
+                    )
                 else:
                     bar.update(task, completed=number, count=f"{number}/{len(runs)}", note=run.label)
             finally:

@@ -16,7 +16,7 @@ from kattn_cli.data.images import ImageData, MemorySplit, Split
 from kattn_cli.errors import DataError
 from kattn_cli.figures.contact_sheet import draw_contact_sheet
 from kattn_cli.figures.corruptions import corruption_frame, draw_corruptions
-from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.runs.csv_rows import changing, write_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.corruption_errors import ALL_TYPES, Summary, corruption_errors, errors_by_type, summary
 from kattn_cli.tables.frames import frame
@@ -59,7 +59,8 @@ def evaluate_and_report(
             _print_folder(one, folder)
     for part in parts:
         for one in ours:
-            _report(one, part, chosen, evaluated)
+            with changing(one.run.folder / ERRORS_CSV):
+                _report(one, part, chosen, evaluated)
     if corruptions:
         console.print(f"\n{draw_corruptions(corruption_frame(frame(runs, EVAL_CSV)), figures)}")
     if len(runs) > 1:

@@ -45,7 +45,7 @@ def evaluate_segmenters(runs: Sequence[Run], asked: Asked, corruptions: Corrupti
         for run in runs:
             record = provenance(device_name(asked.device))
             subject = SegmentedRun(run, asked)
-            task = bar.add_task(f"{run.label}/{run.seed}", total=None, count="clean", note="")
+            task = bar.add_task(f"{run.label}/{run.folder.name}", total=None, count="clean", note="")
             try:
                 clean = subject.measure(subject.split, {})
                 steps = subject.steps(corruptions, clean) if corruptions else []

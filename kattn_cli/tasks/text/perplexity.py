@@ -79,7 +79,7 @@ def measure_perplexity(runs: Sequence[Run], texts: Sequence[Text], asked: Asked)
             fresh = False
             try:
                 for text in texts:
-                    task = bar.add_task(f"{run.label}/{run.seed} {text.name()}", total=None, count="", note="")
+                    task = bar.add_task(f"{run.label}/{run.folder.name} {text.name()}", total=None, count="", note="")
                     row = subject.known(text)
                     if row is None:
                         total, fresh = subject.count(text), True
