@@ -23,6 +23,10 @@ class RunError(KattnError):
     """A run that does not exist or cannot be used."""
 
 
+class NothingToDraw(RunError):
+    """A table without a measurement that could be drawn."""
+
+
 class CheckpointError(KattnError):
     """A checkpoint that is missing, cut short, or made by another recipe."""
 

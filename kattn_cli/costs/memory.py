@@ -12,6 +12,8 @@ from pathlib import Path
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from kattn_cli.errors import RunError
+
 MIB = 2**20
 
 
@@ -30,10 +32,14 @@ def peak_memory(call: Callable[[], object], device: torch.device) -> float:
         return (torch.cuda.max_memory_allocated(device) - before) / MIB
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as record:
         call()
-    with tempfile.TemporaryDirectory() as folder:
-        trace = Path(folder) / "trace.json"
-        record.export_chrome_trace(str(trace))
-        events = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            trace = Path(folder) / "trace.json"
+            record.export_chrome_trace(str(trace))
+            events = json.loads(trace.read_text(encoding="utf-8"))["traceEvents"]
+    except (OSError, ValueError) as error:
+        reason = "the profiler's record is cut short" if isinstance(error, ValueError) else error.strerror or error
+        raise RunError(f"the folder for temporary files cannot be written: {reason}; TMPDIR names another") from None
     allocations = sorted((event for event in events if event.get("name") == "[memory]"), key=lambda event: event["ts"])
     held = peak = 0
     for event in allocations:

@@ -20,7 +20,7 @@ from kattn_cli.console import console
 from kattn_cli.data.loaded import LoadedData
 from kattn_cli.data.vocabulary import VOCABULARY_FILE
 from kattn_cli.device import device_name
-from kattn_cli.errors import KattnError, Stopped
+from kattn_cli.errors import KattnError, RunError, Stopped
 from kattn_cli.experiment.build import data_of
 from kattn_cli.experiment.resume import Resumption
 from kattn_cli.kernels.choice import version
@@ -34,7 +34,7 @@ from kattn_cli.runs.csv_rows import append_rows, changing, read_rows, write_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import RECIPE, Run, create_run
 from kattn_cli.runs.weights import weights_path
-from kattn_cli.runs.whole_file import write_text
+from kattn_cli.runs.whole_file import faults_as, write_text
 from kattn_cli.tasks import task_reading
 from kattn_cli.tasks.expert_loads import note_epoch
 from kattn_cli.tasks.task import AnyTask
@@ -64,30 +64,38 @@ class Job:
 
 
 class Board:
-    """Writes scalars into ``<run>/tensorboard``; what an interrupted run wrote beyond ``step`` is hidden."""
+    """Writes scalars into ``<run>/tensorboard``; what an interrupted run wrote beyond ``step`` is hidden.
+
+    Each method raises :class:`RunError` if they cannot be written.
+    """
 
     def __init__(self, run: Path, step: int) -> None:
         from torch.utils.tensorboard import SummaryWriter
 
-        self._writer = SummaryWriter(str(run / TENSORBOARD), purge_step=step + 1)
+        self._faults = partial(faults_as, RunError, run / TENSORBOARD)
+        with self._faults():
+            self._writer = SummaryWriter(str(run / TENSORBOARD), purge_step=step + 1)
 
     def step(self, update: Update) -> None:
         """The loss and learning rate of one step."""
-        self._writer.add_scalar("step/loss", update.loss.item(), update.step)
-        self._writer.add_scalar("step/lr", update.lr, update.step)
+        with self._faults():
+            self._writer.add_scalar("step/loss", update.loss.item(), update.step)
+            self._writer.add_scalar("step/lr", update.lr, update.step)
 
     def epoch(self, rows: Sequence[Mapping[str, Any]]) -> None:
         """The rows of ``metrics.csv``."""
         speed = next(name for name in rows[0] if name.endswith("_per_second"))
-        for row in rows:
-            for name, value in row.items():
-                if name not in _NOT_DRAWN and name != speed:
-                    self._writer.add_scalar(f"{row['split']}/{name}", value, row["step"])
-        self._writer.add_scalar(speed, rows[0][speed], rows[0]["step"])
+        with self._faults():
+            for row in rows:
+                for name, value in row.items():
+                    if name not in _NOT_DRAWN and name != speed:
+                        self._writer.add_scalar(f"{row['split']}/{name}", value, row["step"])
+            self._writer.add_scalar(speed, rows[0][speed], rows[0]["step"])
 
     def flush(self) -> None:
         """Write what is left."""
-        self._writer.flush()
+        with self._faults():
+            self._writer.flush()
 
 
 class _Follower(Run):

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.ticker import LogLocator, NullLocator
 
-from kattn_cli.errors import RunError
+from kattn_cli.errors import NothingToDraw
 from kattn_cli.figures.style import grid, save
 
 OPPONENTS = {"slow": "#0072B2", "plain": "#E69F00", "compiled": "#009E73", "fused softmax": "#000000"}
@@ -19,11 +19,11 @@ def draw_benchmark(verdicts: pd.DataFrame, folder: Path, name: str) -> Path:
     """Draw ratios of time with their intervals, one line each, with bounds as upright marks.
 
     Raises:
-        RunError: if the table has no ratio of time.
+        NothingToDraw: if the table has no ratio of time.
     """
     ratios = _ratios(verdicts).iloc[::-1]
     if ratios.empty:
-        raise RunError(f"{folder / name}.csv: has no ratio of times, so there is nothing to draw")
+        raise NothingToDraw(f"{folder / name}.csv: has no ratio of times, so there is nothing to draw")
     figure, axes_grid = grid(1, 1, height=0.7 + 0.3 * len(ratios))
     axes = axes_grid[0, 0]
     for place, row in enumerate(ratios.itertuples()):

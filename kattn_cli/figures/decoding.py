@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kattn_cli.errors import RunError
+from kattn_cli.errors import NothingToDraw
 from kattn_cli.figures.lines import FILLED, HOLLOW
 from kattn_cli.figures.style import Palette, legend_above, panels, save
 
@@ -15,11 +15,11 @@ def draw_decoding(costs: pd.DataFrame, folder: Path, name: str) -> Path:
     """Draw time a token, with its quartiles, and memory over the context, log-log, a line for each mechanism.
 
     Raises:
-        RunError: if no measurement went well.
+        NothingToDraw: if no measurement went well.
     """
     rows = costs[costs["status"] == "ok"].sort_values("context")
     if rows.empty:
-        raise RunError(f"{name}.csv: has no measurement that went well, so there is nothing to draw")
+        raise NothingToDraw(f"{name}.csv: has no measurement that went well, so there is nothing to draw")
     figure, (time, memory) = panels(2, height=3.2)
     palette = Palette()
     for attention, part in rows.groupby("attention", sort=False):

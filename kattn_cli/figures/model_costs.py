@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from kattn_cli.errors import RunError
+from kattn_cli.errors import NothingToDraw
 from kattn_cli.figures.lines import FILLED, HOLLOW
 from kattn_cli.figures.style import Palette, grid, legend_above, log_if_wide, save
 
@@ -19,11 +19,11 @@ def draw_model_costs(costs: pd.DataFrame, folder: Path, name: str) -> Path:
     """Time and memory: over the length where models were measured at several, else a row of marks for each model.
 
     Raises:
-        RunError: if no measurement went well.
+        NothingToDraw: if no measurement went well.
     """
     rows = costs[costs["status"] == "ok"].copy()
     if rows.empty:
-        raise RunError(f"{name}.csv: has no measurement that went well, so there is nothing to draw")
+        raise NothingToDraw(f"{name}.csv: has no measurement that went well, so there is nothing to draw")
     rows["memory_mib"] = rows["held_mib"] + rows["peak_mib"]
     rows["label"] = _labels(rows)
     first = costs.iloc[0]

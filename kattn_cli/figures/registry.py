@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from kattn_cli.errors import RunError
+from kattn_cli.errors import NothingToDraw
 from kattn_cli.figures.benchmark import draw_benchmark
 from kattn_cli.figures.complexity import draw_complexity
 from kattn_cli.figures.corruptions import corruption_frame, draw_corruptions
@@ -66,9 +66,9 @@ def draw_cost_table(kind: Kind, table: pd.DataFrame, folder: Path, name: str) ->
     """Draw a table of costs.
 
     Raises:
-        RunError: if it has no row to draw.
+        NothingToDraw: if it has no row to draw.
     """
     if "status" in table and not (table["status"] == "ok").any():
-        raise RunError(f"{name}.csv: has no measurement that went well, so there is nothing to draw")
+        raise NothingToDraw(f"{name}.csv: has no measurement that went well, so there is nothing to draw")
     pictures = COST_FIGURES[kind](table, folder, name)
     return pictures if isinstance(pictures, list) else [pictures]

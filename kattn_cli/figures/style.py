@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
@@ -23,6 +24,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from kattn_cli.attention import ATTENTIONS
+from kattn_cli.runs.whole_file import write_bytes
 
 mpl.use("Agg")
 
@@ -151,15 +153,19 @@ def save(figure: Figure, folder: Path, name: str, caption: str) -> Path:
     """Write ``name`` in each format that is asked for, the caption below in small type.
 
     Returns the path of the PNG, or of the first format where that is not among them.
+
+    Raises:
+        RunError: if it cannot be written; what was there before stays.
     """
     size = look.type_size * 2 / 3
     lines = textwrap.wrap(caption.replace(" %", "\N{NO-BREAK SPACE}%"), int(figure.get_figwidth() * 126 / size))
     figure.supxlabel("\n".join(lines), fontsize=size, color="0.4")
     _make_room(figure, 0.018 * size * (len(lines) - 1))
-    folder.mkdir(parents=True, exist_ok=True)
     written = {one: folder / f"{name}.{one}" for one in formats}
     for suffix, path in written.items():
-        figure.savefig(path, metadata=METADATA.get(suffix))
+        drawn = BytesIO()  # matplotlib's backends do not survive a full disk
+        figure.savefig(drawn, format=suffix, metadata=METADATA.get(suffix))
+        write_bytes(path, drawn.getvalue())
     plt.close(figure)
     return written.get("png") or next(iter(written.values()))
 

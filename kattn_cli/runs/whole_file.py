@@ -80,6 +80,22 @@ def write_text(path: Path, text: str) -> None:
         neighbour.write_text(text, encoding="utf-8", newline="")
 
 
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write ``data`` as :func:`write_text` does text."""
+    with faults_as(RunError, path), replacing(path) as neighbour:
+        neighbour.write_bytes(data)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, where they are not there.
+
+    Raises:
+        RunError: if it cannot be made.
+    """
+    with faults_as(RunError, path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
 def _replace_and_keep(new: Path, path: Path, keep: Path) -> None:
     """Replace ``path``; ``keep`` gives way last, so that it is there should ``path`` turn out to be damaged."""
     old = new.with_name("old")

@@ -6,8 +6,11 @@ import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pandas as pd
+
+from kattn_cli.runs.whole_file import write_text
 
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~$&]|(?<!\w)_|_(?!\w)")
 
@@ -94,7 +97,7 @@ class Table:
         data = self.data
         if data is None:
             data = pd.DataFrame(self.rows, columns=[one or "name" for one in self.columns])
-        return data.to_csv(index=False, lineterminator="\n")
+        return _as_csv(data)
 
     def to_markdown(self) -> str:
         """Return its lines in Markdown, without caption."""
@@ -105,6 +108,19 @@ class Table:
         ]  # fmt: skip
         words = [column for column in range(len(self.columns)) if self.is_words(column)]
         return markdown_table([escaped(one) for one in self.columns], rows, words)
+
+
+def write_frame(path: Path, data: pd.DataFrame) -> None:
+    """Write a frame as a CSV, whole, without its index.
+
+    Raises:
+        RunError: if it cannot be written; what was there before stays.
+    """
+    write_text(path, _as_csv(data))
+
+
+def _as_csv(data: pd.DataFrame) -> str:
+    return data.to_csv(index=False, lineterminator="\n")
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[int]) -> str:

@@ -14,7 +14,7 @@ from kattn_cli.console import console, print_wide
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.comparison import UNDECIDED, PairedImages, paired_images
 from kattn_cli.tables.frames import attack_frame, clean_where_attacked, over_seeds
-from kattn_cli.tables.text import mean_and_half
+from kattn_cli.tables.text import mean_and_half, write_frame
 
 Answers = dict[str, dict[int, NDArray[np.integer]]]
 """Label → seed → whether each image was classified rightly."""
@@ -84,8 +84,7 @@ def print_attacked(runs: Sequence[Run], folder: Path) -> pd.DataFrame:
             rows = [[name, *(shown.get((name, label), "") for label in labels[1:])] for name in names]
             print_wide(["attack", *labels[1:]], rows)
     if shown:
-        folder.mkdir(parents=True, exist_ok=True)
-        apart.to_csv(folder / "attack_differences.csv", index=False)
+        write_frame(folder / "attack_differences.csv", apart)
     return apart
 
 

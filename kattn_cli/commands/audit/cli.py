@@ -100,10 +100,10 @@ def _write_page(
     from kattn_cli.papers.page import page
     from kattn_cli.papers.verdict import findings, verdicts
     from kattn_cli.runs.whole_file import write_text
+    from kattn_cli.tables.text import write_frame
 
     found = findings(Evidence.of(runs, costs))
-    folder.mkdir(parents=True, exist_ok=True)
-    found.to_csv(folder / "claims.csv", index=False)
+    write_frame(folder / "claims.csv", found)
     shown = [Path(os.path.relpath(path, folder)).as_posix() for path in pictures]
     write_text(folder / "audit.md", page(found, shown, shlex.join(["kattn", *sys.argv[1:]])))
     counts = Counter(verdicts(found)["verdict"])

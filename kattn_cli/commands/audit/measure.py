@@ -77,7 +77,6 @@ def audit_runs(
                             tables[name] += [{**row, **of_weights} for row in item.rows(view)]
             for name, rows in tables.items():
                 if rows:
-                    (run.folder / FOLDER).mkdir(exist_ok=True)
                     write_rows(run.folder / FOLDER / f"{name}.csv", rows)
             run.add_measurement(record)
             written[run] = [name for name, rows in tables.items() if rows]

@@ -28,6 +28,7 @@ from kattn_cli.kernels.choice import operators
 from kattn_cli.runs.cost_table import CostTable
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.tables.complexity import completed, exponents, not_counted, options_lines, shortfalls, shown, summary
+from kattn_cli.tables.text import write_frame
 from kattn_cli.training.seed import Stream, seed_torch
 
 FOLDER = "complexity"
@@ -211,7 +212,7 @@ def print_and_draw(path: Path, fit_from: int | None = None) -> None:
     console.print(path)
     done = costs[costs["status"] == "ok"]
     if done["n"].nunique() > 1:
-        fitted.to_csv(path.with_name(f"{path.stem}.exponents.csv"), index=False)
+        write_frame(path.with_name(f"{path.stem}.exponents.csv"), fitted)
     if done["n"].nunique() > 1 or done["dim"].nunique() > 1:
         for picture in draw_complexity(costs, path.parent, path.stem, fit_from):
             console.print(picture)

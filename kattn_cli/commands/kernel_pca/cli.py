@@ -102,11 +102,13 @@ def _solvers(data: list[Any], kernels: list[Any], settings: Any, results: Path) 
     from kattn_cli.console import console
     from kattn_cli.figures.kernel_pca import draw_kernel_pca
     from kattn_cli.tables.costs import solver_ratios
+    from kattn_cli.tables.text import write_frame
 
     for path in measure_kernel_pca(data, kernels, settings, results=results):
         times = pd.read_csv(path)
-        solver_ratios(times).to_csv(path.with_name(f"{path.stem}.ratios.csv"), index=False)
-        _print(path, path.with_name(f"{path.stem}.ratios.csv"))
+        ratios = path.with_name(f"{path.stem}.ratios.csv")
+        write_frame(ratios, solver_ratios(times))
+        _print(path, ratios)
         console.print(draw_kernel_pca(times, path.parent, path.stem))
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from kattn_cli.console import console, print_wide
 from kattn_cli.papers.costs import beside_the_papers, notes
+from kattn_cli.tables.text import write_frame
 
 COUNTED = (
     "GFLOP a sample: forward, a multiplication and an addition counting as two; mechanisms by their formulas, the rest "
@@ -19,7 +20,7 @@ COUNTED = (
 def print_models(costs: pd.DataFrame, path: Path) -> None:
     """Print one table a pass, and write the multiples beside ``path`` as ``<name>.ratios.csv``."""
     table = beside_the_papers(costs)
-    table.to_csv(path.with_suffix(".ratios.csv"), index=False)
+    write_frame(path.with_suffix(".ratios.csv"), table)
     published = bool(table[["published_time", "published_memory"]].notna().any(axis=None))
     columns = ["", "N", "ms a sample", "×", "MiB", "×", "GFLOP a sample", "parameters"]
     columns += ["paper: time", "memory", "flops"] if published else []

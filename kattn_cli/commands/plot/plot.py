@@ -16,6 +16,7 @@ from kattn_cli.runs.cost_table import read_cost_table
 from kattn_cli.runs.run import Run
 from kattn_cli.runs.whole_file import write_text
 from kattn_cli.tables.summary import print_summary
+from kattn_cli.tables.text import write_frame
 
 
 def plot_runs(runs: Sequence[Run], folder: Path, paper: Paper | None = None) -> list[Path]:
@@ -31,7 +32,7 @@ def plot_runs(runs: Sequence[Run], folder: Path, paper: Paper | None = None) -> 
     pictures = draw_runs(runs, folder)
     if not pictures:
         raise RunError(f"{', '.join(str(run.folder) for run in runs)}: has no tables to draw yet")
-    print_summary(runs).to_csv(folder / "comparison.csv", index=False)
+    write_frame(folder / "comparison.csv", print_summary(runs))
     return [*pictures, *(_paper(runs, folder, paper) if paper else [])]
 
 
@@ -58,7 +59,7 @@ def _paper(runs: Sequence[Run], folder: Path, paper: Paper) -> list[Path]:
             f"--paper {paper.name}: the runs have none of its numbers; kattn eval and kattn attack measure them"
         )
     written = [folder / f"paper_{paper.name}.{suffix}" for suffix in ("csv", "md")]
-    table.to_csv(written[0], index=False)
+    write_frame(written[0], table)
     text = sections(table, paper)
     write_text(written[1], as_markdown(text))
     print_sections(text)

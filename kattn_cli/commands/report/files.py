@@ -11,14 +11,15 @@ import matplotlib as mpl
 
 from kattn_cli.commands.plot.plot import draw_runs
 from kattn_cli.commands.report.sources import PAGE, CostTable
-from kattn_cli.errors import RunError
+from kattn_cli.errors import NothingToDraw
 from kattn_cli.figures.registry import draw_cost_table
 from kattn_cli.figures.style import use
 from kattn_cli.report import html
 from kattn_cli.report.groups import Group
 from kattn_cli.report.page import TABLES, Page, Picture, as_markdown, tables
-from kattn_cli.runs.whole_file import faults_as, write_text
+from kattn_cli.runs.whole_file import write_text
 from kattn_cli.tables import latex
+from kattn_cli.tables.text import write_frame
 
 FIGURES = "figures"
 DOTS_PER_INCH = 130
@@ -43,7 +44,7 @@ def _drawn(draw: Callable[[Path], Sequence[Path]], slug: str, name: str, output:
     try:
         with mpl.rc_context({"savefig.dpi": DOTS_PER_INCH}):
             paths = draw(output / FIGURES / slug)
-    except RunError:  # it has nothing that can be drawn, which its tables say
+    except NothingToDraw:  # its tables say so
         return []
     return [Picture(path.relative_to(output).as_posix(), f"{name}: {path.stem.replace('_', ' ')}") for path in paths]
 
@@ -55,13 +56,11 @@ def write_page(page: Page, output: Path) -> list[Path]:
         RunError: if a file cannot be written.
     """
     folder = output / TABLES
-    with faults_as(RunError, folder):
-        folder.mkdir(parents=True, exist_ok=True)
     for table in tables(page.parts):
         write_text(folder / f"{table.name}.csv", table.to_csv())
         write_text(folder / f"{table.name}.tex", latex.render(table))
     for name, data in page.attached.items():
-        write_text(folder / f"{name}.csv", data.to_csv(index=False, lineterminator="\n"))
+        write_frame(folder / f"{name}.csv", data)
     before = _named(output / PAGE)
     text = as_markdown(page)
     write_text(output / PAGE, text)

@@ -25,6 +25,7 @@ from kattn_cli.runs.csv_rows import changing
 from kattn_cli.runs.run import Run
 from kattn_cli.runs.whole_file import write_text
 from kattn_cli.tables.summary import print_summary
+from kattn_cli.tables.text import write_frame
 
 DONE = "reproduced.json"
 WITHOUT_DEVICE = ("plot", "kernel-pca")
@@ -215,8 +216,7 @@ def _show(name: str, size: Size, runs: Sequence[Run], settings: Reproduction) ->
         numbers = beside(measured(runs), paper, [table])
         if len(numbers):
             text, path = sections(numbers, paper), settings.results / "tables" / f"{paper.name}_{table}.md"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            numbers.to_csv(path.with_suffix(".csv"), index=False)
+            write_frame(path.with_suffix(".csv"), numbers)
             write_text(path, as_markdown(text))
             print_sections(text)
             console.print(f"{path}", markup=False)

@@ -16,6 +16,7 @@ from kattn_cli.recipe.schema import Recipe
 from kattn_cli.recipe.sweep import Point
 from kattn_cli.runs.find import all_runs
 from kattn_cli.runs.lock import holding
+from kattn_cli.runs.whole_file import make_folder
 
 OWN_FILES = ".sweep"
 """Locks and logs, in the folder of the recipe's runs."""
@@ -50,7 +51,7 @@ def train_point(task: PointTask) -> str:
     recipe = task.point.recipe
     folder = task.results / recipe.name
     lock = lock_of(task.results, recipe)
-    lock.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(lock.parent)
     with holding(lock, f"{folder}: {task.point} is being trained"):
         found = find_same(recipe, all_runs(folder))
         if found and found.done:

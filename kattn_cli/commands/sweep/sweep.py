@@ -19,6 +19,7 @@ from kattn_cli.recipe.files import find_recipes
 from kattn_cli.recipe.sweep import Point
 from kattn_cli.runs.lock import Held, holding
 from kattn_cli.runs.run import LOCK
+from kattn_cli.runs.whole_file import make_folder, write_text
 from kattn_cli.training.interrupt import Interruption, catch_interruption
 
 
@@ -68,7 +69,7 @@ def sweep(records: Sequence[Record], executor: Executor, settings: Settings) -> 
     with ExitStack() as stack:
         for record in records:
             lock = record.folder / OWN_FILES / LOCK
-            lock.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(lock.parent)
             stack.enter_context(holding(lock, f"{record.folder}: is being swept"))
         session = _Session(records, settings)
         kept = "each run that was begun is kept at its last step"
@@ -146,7 +147,7 @@ class _Session:
             where = ""
             if outcome.traceback:
                 log = lock_of(record.results, state.point.recipe).with_suffix(".log")
-                log.write_text(outcome.traceback, encoding="utf-8")
+                write_text(log, outcome.traceback)
                 where = f" (traceback in {log})"
             record.settle(state, "failed", outcome.reason + where)
         else:
