@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import sys
 import traceback
 from pathlib import Path
@@ -24,7 +25,7 @@ def load_class(name: str) -> type[nn.Module]:
         RecipeError: if the file is missing or fails to import, or the class is missing or not a module.
     """
     file, _, attribute = name.rpartition(":")
-    path = Path(file).expanduser().resolve()
+    path = Path(os.path.realpath(Path(file).expanduser()))
     if not path.is_file():
         raise RecipeError(f"there is no file {path}")
     module_name = f"kattn_user_{path.stem}"

@@ -26,7 +26,9 @@ class Checkpoint(str, Enum):
     """Which weights of a run."""
 
     best = "best"
+    best_previous = "best.previous"
     last = "last"
+    last_previous = "last.previous"
 
 
 class DType(str, Enum):
@@ -85,7 +87,10 @@ SeedOption = Annotated[
 DeviceOption = Annotated[str, typer.Option("--device", help="auto, cpu, cuda or cuda:INDEX.")]
 ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-CheckpointOption = Annotated[Checkpoint, typer.Option(help="The weights to use; best is chosen on validation.")]
+CheckpointOption = Annotated[
+    Checkpoint,
+    typer.Option(help="The weights to use; best is chosen on validation, previous is what had the name before."),
+]
 
 PassOption = Annotated[
     list[Pass] | None, typer.Option("--pass", help="forward or forward+backward; repeat. [default: both]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,11 +15,11 @@ import torch
 from kattn_cli.attention import attention_class, attention_classes
 from kattn_cli.attention.options import all_options, check_options
 from kattn_cli.attention.user_file import names_a_file, one_line
-from kattn_cli.errors import DataError, RecipeError, did_you_mean
+from kattn_cli.errors import CheckpointError, DataError, RecipeError, did_you_mean
 from kattn_cli.models import Layers
-from kattn_cli.models.initial import source_fault
+from kattn_cli.models.initial import source_fault, weights_file
 from kattn_cli.models.pretrained import TIMM
-from kattn_cli.models.transfer import FILE_TYPES
+from kattn_cli.models.transfer import FILE_TYPES, read_tensors
 from kattn_cli.recipe.data import DataSection
 from kattn_cli.recipe.faults import all_of
 from kattn_cli.recipe.files import Source, find_recipes
@@ -33,6 +33,7 @@ from kattn_cli.recipe.train import Train
 from kattn_cli.tasks import TASKS, all_data_sets, kinds, source_of, task_reading
 from kattn_cli.tasks.task import AnyTask
 from kattn_cli.training.augment.randaugment import parse_policy
+from kattn_cli.training.checkpoint import damage_of
 
 AnySection = TypeVar("AnySection", bound=DataSection)
 
@@ -108,7 +109,7 @@ def _spelled_out(mechanism: Mechanism) -> Mechanism:
     name = mechanism.name
     if names_a_file(name):
         file, _, attribute = name.rpartition(":")
-        name = f"{Path(file).expanduser().resolve()}:{attribute}"
+        name = f"{os.path.realpath(Path(file).expanduser())}:{attribute}"
     return Mechanism(name=name, **all_options(mechanism.name, mechanism.options))
 
 
@@ -120,7 +121,7 @@ def _located(model: Model) -> Model:
 
 
 def _path(weights: str) -> Path:
-    return Path(weights).expanduser().resolve()
+    return Path(os.path.realpath(Path(weights).expanduser()))
 
 
 def component_faults(sections: Mapping[str, Any], weights: bool = True, there: bool = True) -> Iterable[Fault]:
@@ -224,7 +225,7 @@ def _training_faults(train: Train) -> Iterable[Fault]:
 def _initial_faults(init_from: str, model: Model | None) -> Iterable[Fault]:
     if isinstance(model, TimmModel) and model.weights:
         yield Fault(("init_from",), "and model.weights are both to begin from; give one of the two")
-    elif fault := source_fault(str(_path(init_from))):
+    elif fault := source_fault(str(_path(init_from))) or _damage(weights_file(_path(init_from))):
         yield Fault(("init_from",), fault)
 
 
@@ -237,6 +238,25 @@ def _weights_faults(name: str, weights: str) -> Iterable[Fault]:
         yield Fault(path, f'expected timm, or a file that ends in {", ".join(FILE_TYPES)}, not "{weights}"')
     elif not _path(weights).is_file():
         yield Fault(path, f"there is no file {_path(weights)}")
+    elif damage := _damage(_path(weights)):
+        yield Fault(path, damage)
+
+
+def _damage(file: Path) -> str:
+    """Return why weights cannot be read, or an empty string."""
+    return _damage_of_version(file, file.stat().st_mtime_ns)
+
+
+@cache
+def _damage_of_version(file: Path, changed: int) -> str:
+    """Read the file once for each time ``changed`` that it was written, however many recipes begin with it."""
+    if file.suffix == ".safetensors":
+        return (damage := damage_of(file)) and f"{file} {damage}"
+    try:
+        read_tensors(file)
+    except CheckpointError as error:
+        return str(error)
+    return ""
 
 
 def data_faults(data: DataSection, there: bool = True) -> Iterable[Fault]:

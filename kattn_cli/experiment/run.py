@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import torch
@@ -19,10 +18,10 @@ from kattn_cli.experiment.build import build, data_of
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import RECIPE, Run
-from kattn_cli.runs.weights import kept_name, weights_path
+from kattn_cli.runs.weights import FOLDER, kept_name, meant_weights, weights_path
 from kattn_cli.tables.frames import KEPT
 from kattn_cli.tasks import task_reading
-from kattn_cli.training.checkpoint import has_weights, kept_epochs, load_weights
+from kattn_cli.training.checkpoint import kept_epochs, load_weights
 from kattn_cli.training.opened import Moment, OpenRun, identity
 
 
@@ -44,9 +43,10 @@ class Opener:
 
 
 def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRun:
-    """Load a run's ``best`` weights (chosen on validation), ``last``, or those of an epoch that were kept.
+    """Load a run's ``best`` weights (chosen on validation), ``last``, those before, or those of an epoch, if kept.
 
-    A run stopped in its first epoch has no best; its last is used, and that is said.
+    A run stopped in its first epoch has no best yet; its last is used, and that is said. Weights that are damaged or
+    gone are never replaced by others.
 
     Raises:
         RecipeError, DataError, CheckpointError: if the recipe, its data or the weights cannot be used, in one line.
@@ -57,8 +57,8 @@ def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRu
     _require_same_vocabulary(run, data)
     model = build(recipe, data)
     path = weights_path(run.folder, checkpoint)
-    used = load_weights(path, model, identity(recipe), on_damage=partial(console.print, markup=False))
-    return OpenRun(run, recipe, model.to(device).eval(), data, checkpoint, int(used.get("step", 0)))
+    used = load_weights(path, model, identity(recipe))
+    return OpenRun(run, recipe, model.to(device).eval(), data, checkpoint, used.step, used.fingerprint)
 
 
 def _require_same_vocabulary(run: Run, data: LoadedData) -> None:
@@ -76,17 +76,17 @@ def _require_same_vocabulary(run: Run, data: LoadedData) -> None:
 
 
 def which_weights(run: Run, checkpoint: str, tell: Callable[[str], object]) -> str:
-    """Return ``checkpoint``, or ``last`` where the run has no such weights, which is then told.
+    """Return ``checkpoint``, or ``last`` where the run was stopped before it had a best one, which is then told.
 
     Raises:
         CheckpointError: if it has none at all.
     """
-    if not has_weights(run.folder, checkpoint) and has_weights(run.folder, "last"):
-        tell(f"{run.folder}: has no {checkpoint} checkpoint; using the last")
-        checkpoint = "last"
-    if not has_weights(run.folder, checkpoint):
+    if not any((run.folder / FOLDER).glob("*.safetensors")):
         raise CheckpointError(f"{run.folder}: has no checkpoint (its training is {run.status})")
-    return checkpoint
+    meant = meant_weights(run.folder, checkpoint)
+    if meant != checkpoint:
+        tell(f"{run.folder}: has no {checkpoint} checkpoint yet; using the {meant}")
+    return meant
 
 
 def followed(run: Run, device: torch.device, checkpoint: str, bar: Progress) -> Iterator[tuple[TaskID, Moment]]:

@@ -8,6 +8,7 @@ stay as built.
 from __future__ import annotations
 
 import math
+import os
 from pathlib import Path
 
 import torch
@@ -19,9 +20,10 @@ from kattn_cli.errors import CheckpointError
 from kattn_cli.kernels.precision import exact
 from kattn_cli.models import AttentionModel
 from kattn_cli.models.transfer import FILE_TYPES, Match, Tensors, Transfer, match, read_tensors, show, take_over
+from kattn_cli.runs.weights import FOLDER, meant_weights, weights_path
 
-CHECKPOINTS = ("checkpoints/best.safetensors", "checkpoints/last.safetensors")
-"""Weights in a run's folder; the first that exists is taken."""
+CHECKPOINTS = (f"{FOLDER}/best.safetensors", f"{FOLDER}/last.safetensors")
+"""Weights in a run's folder that can be begun from; the second in its first epoch."""
 
 _OURS = "backbone."
 _POSITIONS = "pos_embed"
@@ -35,8 +37,8 @@ def initialise_from(model: AttentionModel, source: str) -> Transfer:
     """Load into ``model`` what fits of ``source``, and return what became of each tensor.
 
     Args:
-        source: a run's folder, whose best checkpoint is taken, or else its last; or a file of weights, with names as
-            a run's checkpoints have them or as timm has them.
+        source: a run's folder, whose best checkpoint is taken, or its last if it was stopped before it had one; or a
+            file of weights, with names as a run's checkpoints have them or as timm has them.
 
     Raises:
         CheckpointError: if there is no such thing, it cannot be read, or it is of another architecture or vocabulary.
@@ -44,7 +46,7 @@ def initialise_from(model: AttentionModel, source: str) -> Transfer:
     """
     if fault := source_fault(source):
         raise CheckpointError(f"init_from: {fault}")
-    file = _file(source)
+    file = weights_file(source)
     state = {key.removeprefix(_OURS): tensor for key, tensor in read_tensors(file).items()}
     ours = model.backbone.state_dict()
     fitted = _fitted(model.backbone, ours, state)
@@ -58,11 +60,9 @@ def source_fault(source: str) -> str:
     """Return what is wrong with ``source`` before anything of it is read, or an empty string."""
     path = Path(source)
     if path.is_dir():
-        if _file(source) != path:
-            return ""
-        inside = sorted(found.parent.parent.name for found in path.glob(f"*/{CHECKPOINTS[1]}"))
-        runs = f"; name one of the runs in it: {', '.join(inside)}" if inside else ""
-        return f"{path} has no checkpoint, neither {' nor '.join(CHECKPOINTS)}{runs}"
+        return _fault_of_folder(path)
+    if os.path.lexists(path) and not path.exists():
+        return f"{path} is a link to nothing, or to itself"
     if not path.exists():
         return f"there is no run or file {path}"
     if path.suffix not in FILE_TYPES:
@@ -70,10 +70,23 @@ def source_fault(source: str) -> str:
     return ""
 
 
-def _file(source: str) -> Path:
-    """Return the file of weights that is meant; ``source`` itself where there is none in it."""
+def _fault_of_folder(run: Path) -> str:
+    file = weights_file(run)
+    if file.is_file():
+        return ""
+    if file.is_dir():
+        return f"{file} is a folder"
+    if there := sorted(file.parent.glob("*.safetensors")):
+        return f"{file} is missing; one of {', '.join(one.name for one in there)} can be named in its place"
+    inside = sorted(found.parent.parent.name for found in run.glob(f"*/{CHECKPOINTS[1]}"))
+    runs = f"; name one of the runs in it: {', '.join(inside)}" if inside else ""
+    return f"{run} has no checkpoint, neither {' nor '.join(CHECKPOINTS)}{runs}"
+
+
+def weights_file(source: str | Path) -> Path:
+    """Return the file of weights that ``source`` means; see :func:`initialise_from`."""
     path = Path(source)
-    return next((path / name for name in CHECKPOINTS if (path / name).is_file()), path)
+    return weights_path(path, meant_weights(path, "best")) if path.is_dir() else path
 
 
 def _require_same_architecture(file: Path, ours: Tensors, theirs: Tensors, matches: dict[str, Match]) -> None:

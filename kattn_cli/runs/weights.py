@@ -21,6 +21,8 @@ from typing import Any, BinaryIO
 from kattn_cli.runs.identity import WEIGHTS
 
 FOLDER = "checkpoints"
+CHOICES = ("best", "best.previous", "last", "last.previous")
+"""The weights of a run that may be asked for; a ``previous`` is what had the name before."""
 DIGITS = 12
 _BLOCK = 1 << 20
 _FACTS = "__metadata__"

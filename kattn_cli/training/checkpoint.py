@@ -1,8 +1,9 @@
 """Checkpoints: weights as safetensors files, and the state that resuming needs; the one before the last is kept.
 
 A file is written whole or not at all. ``best.safetensors`` becomes ``best.previous.safetensors`` when a new one takes
-its name, and is used in its place should that be missing, cut short or damaged: the weights carry a checksum (CRC-32)
-in their header, the state one of each record, as every zip file does.
+its name. The weights carry a checksum (CRC-32) in their header, the state one of each record, as every zip file does.
+A training that goes on uses the state before the last should that be missing, cut short or damaged. Nothing else uses
+other weights than those asked for.
 """
 
 from __future__ import annotations
@@ -16,17 +17,17 @@ import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError
+from safetensors.torch import load, save_file
 from torch import Tensor, nn
 
 from kattn_cli.errors import CheckpointError
 from kattn_cli.recipe.schema import flat
-from kattn_cli.runs.weights import FOLDER, previous_path, weights_path
+from kattn_cli.runs.weights import CHOICES, FOLDER, fingerprint_of, previous_path, weights_path
 from kattn_cli.runs.whole_file import faults_as, replacing
 
 STATE = "resume.pt"
@@ -51,12 +52,6 @@ def kept_epochs(run: Path) -> list[int]:
     """Return the epochs whose weights are kept, in order."""
     names = (re.fullmatch(r"epoch-(\d{4,})", path.stem) for path in (run / FOLDER).glob("epoch-*.safetensors"))
     return sorted(int(name[1]) for name in names if name)
-
-
-def has_weights(run: Path, which: str) -> bool:
-    """Return whether the weights ``which`` exist, if only the previous ones."""
-    path = weights_path(run, which)
-    return path.is_file() or previous_path(path).is_file()
 
 
 def has_state(run: Path) -> bool:
@@ -87,31 +82,58 @@ def save_weights(
             neighbour.chmod(neighbour.parent.stat().st_mode & 0o666)
 
 
-def load_weights(
-    path: Path, model: nn.Module, recipe: dict[str, Any], on_damage: OnDamage | None = None
-) -> dict[str, str]:
-    """Load weights written by :func:`save_weights` into ``model``, and return the metadata of the file used.
+class Loaded(NamedTuple):
+    """What a file of weights says of itself, and the fingerprint of what was read of it."""
 
-    Where ``path`` is missing, cut short or damaged, the weights before it are used and ``on_damage`` is called;
-    without one they are not, for numbers of other weights than asked for must not pass unnoticed.
+    metadata: dict[str, str]
+    fingerprint: str
+
+    @property
+    def step(self) -> int:
+        """The step of the training after which the weights were kept; 0 where the file does not say."""
+        step = self.metadata.get("step", "")
+        return int(step) if step.isdecimal() else 0
+
+
+def load_weights(path: Path, model: nn.Module, recipe: dict[str, Any]) -> Loaded:
+    """Load weights written by :func:`save_weights` into ``model``, and return what they are.
 
     Raises:
-        CheckpointError: if there are none to use, or the file was made by another recipe, or does not fit.
+        CheckpointError: if the file is missing, damaged or made by another recipe, or does not fit. Other weights are
+            never taken in its place; which of the run's can be is said.
     """
-    if not path.is_file() and not previous_path(path).is_file():
-        raise CheckpointError(f"{path}: there is no such checkpoint")
-    if on_damage:
-        used, (tensors, metadata) = _newest_usable(path, _read_weights, lambda read: read[1].get("step"), on_damage)
-    else:
-        try:
-            used, (tensors, metadata) = path, _read_weights(path)
-        except _Damage as damage:
-            raise CheckpointError(f"{path}: {damage}") from None
-    if _RECIPE_KEY in metadata:
-        _same_recipe(used, json.loads(metadata[_RECIPE_KEY]), recipe)
-    _fits(used, tensors, model.state_dict())
+    try:
+        tensors, loaded = _read_weights(path)
+    except _Damage as damage:
+        raise CheckpointError(f"{path}: {damage}{_other_weights(path)}") from None
+    if _RECIPE_KEY in loaded.metadata:
+        _same_recipe(path, json.loads(loaded.metadata[_RECIPE_KEY]), recipe)
+    _fits(path, tensors, model.state_dict())
     model.load_state_dict(tensors)
-    return metadata
+    return loaded
+
+
+def damage_of(path: Path) -> str:
+    """Return what is wrong with a file of weights, as the end of a sentence; empty if nothing is."""
+    try:
+        _read_weights(path)
+    except _Damage as damage:
+        return str(damage)
+    return ""
+
+
+def _other_weights(path: Path) -> str:
+    """Return what may be asked for in place of a run's weights that cannot be read, as the end of a sentence."""
+    if path.parent.name != FOLDER:
+        return ""
+    if path.stem not in CHOICES:
+        return "; without that file the epoch is left out"
+    found = []
+    for which in CHOICES:
+        with suppress(_Damage):
+            step = _read_weights(weights_path(path.parent.parent, which))[1].step
+            found.append(f"--checkpoint {which} (step {step:,})")
+    return f"; others can be asked for: {', '.join(found)}" if found else ""
 
 
 def save_state(run: Path, state: dict[str, Any]) -> None:
@@ -205,20 +227,27 @@ def _read_state(path: Path) -> dict[str, Any]:
         raise _Damage(f"is cut short or damaged ({size}, {type(error).__name__})") from None
 
 
-def _read_weights(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+def _read_weights(path: Path) -> tuple[dict[str, Tensor], Loaded]:
+    """Return the tensors of a file, and what they are; read once, so that both are of the same bytes."""
     if not path.is_file():
-        raise _Damage("is missing")
+        raise _Damage("is a folder" if path.is_dir() else "is missing")
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = dict(file.metadata() or {})
-        tensors = load_file(path)
+        content = path.read_bytes()
+        tensors = load(content)
+        metadata = _metadata(content)
         json.loads(metadata.get(_RECIPE_KEY, "{}"))
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
         raise _Damage(_what_is_wrong(path, error)) from None
     rest = {key: value for key, value in metadata.items() if key != _CHECKSUM_KEY}
     if _CHECKSUM_KEY in metadata and metadata[_CHECKSUM_KEY] != _checksum(tensors, rest):
         raise _Damage("is damaged (its checksum is another)")
-    return tensors, metadata
+    return tensors, Loaded(metadata, fingerprint_of(io.BytesIO(content)))
+
+
+def _metadata(content: bytes) -> dict[str, str]:
+    """Return the metadata of a safetensors file, whose header safetensors has checked."""
+    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    return dict(header.get("__metadata__") or {})
 
 
 def _checksum(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> str:

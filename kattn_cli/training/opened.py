@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from kattn_cli.data.images import ImageData
@@ -13,7 +12,6 @@ from kattn_cli.models import AttentionModel, Classifier
 from kattn_cli.recipe.data import ImageSection
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.runs.run import Run
-from kattn_cli.runs.weights import fingerprint, weights_path
 from kattn_cli.tables.frames import KEPT
 
 _WHERE_DATA_LIES = {"root", "vocabulary_from", "download", "workers", "max_corrupt"}
@@ -23,7 +21,8 @@ _WHERE_DATA_LIES = {"root", "vocabulary_from", "download", "workers", "max_corru
 class OpenRun:
     """A run with its trained model in ``eval`` mode on a device; ``checkpoint`` names the weights used.
 
-    ``data`` is of the kind that the run's task loads; ``step``: of the training, after which the weights were kept.
+    ``data`` is of the kind that the run's task loads; ``step``: of the training, after which the weights were kept;
+    ``weights``: the fingerprint of what was read.
     """
 
     run: Run
@@ -32,11 +31,7 @@ class OpenRun:
     data: Any
     checkpoint: str
     step: int
-
-    @cached_property
-    def weights(self) -> str:
-        """The fingerprint of the file of weights."""
-        return fingerprint(weights_path(self.run.folder, self.checkpoint))
+    weights: str
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ def as_image_run(opened: OpenRun, for_: str) -> OpenImageRun:
     """
     if not isinstance(opened.model, Classifier) or not isinstance(opened.data, ImageData):
         raise RunError(f"{opened.run.folder}: {reads(opened.data)}; {for_} is for runs on images")
-    return OpenImageRun(opened.run, opened.recipe, opened.model, opened.data, opened.checkpoint, opened.step)
+    return OpenImageRun(**{one.name: getattr(opened, one.name) for one in fields(opened)})
 
 
 def as_image_data(data: LoadedData, what: str, for_: str) -> ImageData:

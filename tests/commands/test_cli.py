@@ -207,14 +207,18 @@ def test_unusable_checkpoints_are_refused_in_one_line(
     weights = run / "checkpoints" / "best.safetensors"
     whole = weights.read_bytes()
     weights.write_bytes(whole[:-100])
-    code, out, _ = run_main(capfd, command, "tiny", "--results", results, "--device", "cpu")
-    assert code == 0
-    assert f"{run}: the best checkpoint is cut short" in out
-    assert "using the one before it, step 5." in out
-    (weights.parent / "best.previous.safetensors").unlink()
-    code, _, err = run_main(capfd, command, "tiny", "--results", results, "--device", "cpu")
+    code, _, err = run_main(capfd, command, "tiny", "--results", results, "--device", "cpu", "-q")
     assert code == 2
-    assert f"is cut short ({len(whole) - 100:,} of {len(whole):,} bytes)" in err
+    others = "--checkpoint best.previous (step 5), --checkpoint last (step 10), --checkpoint last.previous (step 5)"
+    damage = f"is cut short ({len(whole) - 100:,} of {len(whole):,} bytes)"
+    assert err == f"{weights}: {damage}; others can be asked for: {others}\n"
+    weights.unlink()
+    code, _, err = run_main(capfd, command, "tiny", "--results", results, "--device", "cpu", "-q")
+    assert (code, err) == (2, f"{weights}: is missing; others can be asked for: {others}\n")
+    weights.mkdir()
+    code, _, err = run_main(capfd, command, "tiny", "--results", results, "--device", "cpu", "-q")
+    assert (code, err) == (2, f"{weights}: is a folder; others can be asked for: {others}\n")
+    weights.rmdir()
     weights.write_bytes(whole)
     recipe = run / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("iterations: 2", "iterations: 3"))

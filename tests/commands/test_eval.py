@@ -9,11 +9,13 @@ from pathlib import Path
 import pytest
 import torch
 from command_line import kattn
+from safetensors import safe_open
 
+from kattn_cli.commands.options import Checkpoint
 from kattn_cli.experiment.run import Opener
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
-from kattn_cli.runs.weights import fingerprint, weights_path
+from kattn_cli.runs.weights import CHOICES, fingerprint, weights_path
 from kattn_cli.tasks.images.evaluation import EVAL_CSV, evaluate_runs
 from kattn_cli.tasks.task import Asked
 
@@ -39,6 +41,24 @@ def test_a_row_says_what_it_is_of(run: Run) -> None:
     )
     assert (row["images"], row["classes"], row["checkpoint"]) == ("355", "10", "best")
     assert row["weights"] == fingerprint(weights_path(run.folder, "best"))
+
+
+@pytest.mark.parametrize(("asked", "named"), [("best", "last"), ("best.previous", "best.previous")])
+def test_a_row_names_the_weights_that_were_measured(run: Run, asked: str, named: str) -> None:
+    """Of a run that was stopped in its first epoch, which has no best; and of weights that were asked for."""
+    if asked == "best":
+        for path in [*(run.folder / "checkpoints").glob("best*"), run.folder / "metrics.csv"]:
+            path.unlink()
+    evaluate_runs([run], Asked(Opener(torch.device("cpu"), asked)))
+    (row,) = read_rows(run.folder / EVAL_CSV)
+    with safe_open(weights_path(run.folder, named), framework="pt") as file:
+        step = file.metadata()["step"]
+    found = (row["checkpoint"], row["step"], row["weights"])
+    assert found == (named, step, fingerprint(weights_path(run.folder, named)))
+
+
+def test_weights_may_be_asked_for_that_a_refusal_names() -> None:
+    assert tuple(one.value for one in Checkpoint) == CHOICES
 
 
 def test_a_clean_row_of_an_earlier_version_gives_way(run: Run) -> None:

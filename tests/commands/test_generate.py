@@ -120,8 +120,11 @@ def test_last_weights_where_there_are_no_best(results: Path, capfd: pytest.Captu
     folder = results / "tssa" / "0"
     for path in (folder / "checkpoints").glob("best*"):
         path.unlink()
+    best = folder / "checkpoints" / "best.safetensors"
+    assert refused(capfd, results, "tssa").startswith(f"{best}: is missing; others can be asked for: --checkpoint last")
+    (folder / "metrics.csv").unlink()  # as it is of a run that was stopped in its first epoch
     said = kattn(capfd, results, "tssa", "--tokens", 2)
-    assert said.err.startswith(f"{folder}: has no best checkpoint; using the last\n")
+    assert said.err.startswith(f"{folder}: has no best checkpoint yet; using the last\n")
     assert len(said.out) == 2 + 1
 
 

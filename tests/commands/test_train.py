@@ -9,11 +9,12 @@ import torch
 
 from kattn_cli.commands.train.dry_run import dry_run
 from kattn_cli.commands.train.train import train
-from kattn_cli.errors import CheckpointError, RunError
+from kattn_cli.errors import CheckpointError, RecipeError, RunError
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.build import build, data_of
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
+from kattn_cli.runs.weights import weights_path
 from kattn_cli.tables.summary import summary
 from kattn_cli.training import checkpoint
 
@@ -107,6 +108,17 @@ def test_fine_tuning_begins_from_a_run(tiny_recipe: Path, tmp_path: Path, capfd:
     assert "resized: patch_embed.proj" in capfd.readouterr().out
     assert tuned.manifest["best_validation_top1"] == pytest.approx(first.manifest["best_validation_top1"], abs=5)
     assert tuned.manifest["weights"]["source"].endswith("best.safetensors")
+
+
+def test_weights_that_are_damaged_are_told_before_there_is_a_run(tiny_recipe: Path, tmp_path: Path) -> None:
+    (first,) = run_tiny(tiny_recipe, tmp_path, "train.epochs=1", "train.warmup_epochs=0")
+    path = weights_path(first.folder, "best")
+    whole = bytearray(path.read_bytes())
+    whole[-1] ^= 1
+    path.write_bytes(whole)
+    with pytest.raises(RecipeError, match=rf"init_from  {path} is damaged \(its checksum is another\)"):
+        run_tiny(tiny_recipe, tmp_path, "name=tuned", f"init_from={first.folder}")
+    assert not (tmp_path / "results" / "tuned").exists()
 
 
 def test_the_compiled_model_trains_as_the_eager_one(

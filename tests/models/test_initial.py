@@ -299,6 +299,23 @@ def test_damaged_checkpoint(tmp_path: Path) -> None:
         initialise_from(built(VIT), folder)
 
 
+def test_a_best_that_is_gone_is_not_replaced(tmp_path: Path) -> None:
+    """But by name; in the first epoch, which ``metrics.csv`` is not there of, there is none yet."""
+    best = tmp_path / CHECKPOINTS[0]
+    saved(built(VIT), tmp_path, "last")
+    (tmp_path / "metrics.csv").touch()
+    assert source_fault(str(tmp_path)) == f"{best} is missing; one of last.safetensors can be named in its place"
+    best.mkdir()
+    assert source_fault(str(tmp_path)) == f"{best} is a folder"
+    assert source_fault(str(tmp_path / CHECKPOINTS[1])) == ""
+
+
+def test_a_link_to_itself(tmp_path: Path) -> None:
+    link = tmp_path / "loop"
+    link.symlink_to(link)
+    assert source_fault(str(link)) == f"{link} is a link to nothing, or to itself"
+
+
 def test_faults_of_sources(tmp_path: Path) -> None:
     run, file = tmp_path / "tuned" / "0", tmp_path / "weights.bin"
     file.touch()

@@ -18,11 +18,10 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from kattn_cli.errors import CheckpointError
-from kattn_cli.runs.weights import weights_path
+from kattn_cli.runs.weights import fingerprint, weights_path
 from kattn_cli.training.checkpoint import (
     STATE,
     has_state,
-    has_weights,
     load_state,
     load_weights,
     save_state,
@@ -42,7 +41,8 @@ def saved(tmp_path: Path) -> Path:
 
 def test_round_trip(saved: Path) -> None:
     model = nn.Linear(3, 2)
-    assert load_weights(saved, model, RECIPE)["step"] == "7"
+    loaded = load_weights(saved, model, RECIPE)
+    assert (loaded.step, loaded.fingerprint) == (7, fingerprint(saved))
     torch.manual_seed(0)
     assert torch.equal(model.weight, nn.Linear(3, 2).weight)
     assert [path.name for path in saved.parent.iterdir()] == ["last.safetensors"]
@@ -68,7 +68,7 @@ def test_truncated(saved: Path) -> None:
 
 
 def test_missing_file(tmp_path: Path) -> None:
-    assert refused(tmp_path / "none", nn.Linear(3, 2)).endswith("there is no such checkpoint")
+    assert refused(tmp_path / "none", nn.Linear(3, 2)).endswith("none: is missing")
 
 
 def test_another_shape(saved: Path) -> None:
@@ -167,12 +167,12 @@ def save(run: Path, step: int) -> None:
 
 
 def loaded(run: Path) -> tuple[list[int], list[str]]:
-    """The steps of state and weights that load, and what was said."""
+    """The steps of the state that loads and of the weights before the last, and what was said."""
     notes: list[str] = []
     state = load_state(run, notes.append)
     layer = filled(0)
-    metadata = load_weights(weights_path(run, "last"), layer, RECIPE, notes.append)
-    steps = [state["progress"]["step"], int(metadata["step"])]
+    weights = load_weights(weights_path(run, "last.previous"), layer, RECIPE)
+    steps = [state["progress"]["step"], weights.step]
     for tensors, step in zip((state["model"], layer.state_dict()), steps, strict=True):
         assert all(torch.all(tensor == step) for tensor in tensors.values())
     return steps, notes
@@ -186,23 +186,21 @@ def test_the_one_before_is_used(tmp_path: Path) -> None:
         save(tmp_path, step)
     folder = tmp_path / "checkpoints"
     assert {path.name for path in folder.iterdir()} == {*FILES, "resume.previous.pt", "last.previous.safetensors"}
-    assert loaded(tmp_path) == ([5000, 5000], [])
+    assert loaded(tmp_path) == ([5000, 4000], [])
     sizes = [(folder / name).stat().st_size for name in FILES]
     for name, size in zip(FILES, sizes, strict=True):
         os.truncate(folder / name, size - 700)
     until = "using the one before it, step 4,000."
-    how = [
-        f"is cut short or damaged ({sizes[0] - 700:,} bytes, BadZipFile)",
-        f"is cut short ({sizes[1] - 700:,} of {sizes[1]:,} bytes)",
-    ]
-    assert loaded(tmp_path) == ([4000, 4000], [f"{tmp_path}: the last checkpoint {one}; {until}" for one in how])
+    how = f"is cut short or damaged ({sizes[0] - 700:,} bytes, BadZipFile)"
+    others = "; others can be asked for: --checkpoint last.previous (step 4,000)"
+    assert loaded(tmp_path) == ([4000, 4000], [f"{tmp_path}: the last checkpoint {how}; {until}"])
+    error = refused(weights_path(tmp_path, "last"), filled(0))
+    assert error.endswith(f"last.safetensors: is cut short ({sizes[1] - 700:,} of {sizes[1]:,} bytes){others}")
     for name in FILES:
         (folder / name).unlink()
-    missing = f"{tmp_path}: the last checkpoint is missing; {until}"
-    assert loaded(tmp_path) == ([4000, 4000], [missing, missing])
+    assert loaded(tmp_path) == ([4000, 4000], [f"{tmp_path}: the last checkpoint is missing; {until}"])
     assert has_state(tmp_path)
-    assert has_weights(tmp_path, "last")
-    assert not has_weights(tmp_path, "best")
+    assert refused(weights_path(tmp_path, "last"), filled(0)).endswith(f"last.safetensors: is missing{others}")
 
 
 def test_a_damaged_one_never_replaces_the_one_before(tmp_path: Path) -> None:
@@ -226,26 +224,43 @@ def test_neither_is_usable(tmp_path: Path) -> None:
     path = tmp_path / "checkpoints" / STATE
     how = "is cut short or damaged (0 bytes, BadZipFile)"
     assert str(caught.value) == f"{path}: {how}; the one before it, resume.previous.pt, {how}"
-    with pytest.raises(CheckpointError) as caught:
-        load_weights(weights_path(tmp_path, "last"), filled(0), RECIPE, print)
-    assert "last.safetensors: is not a safetensors file" in str(caught.value)
-    assert "; the one before it, last.previous.safetensors, is not a safetensors file" in str(caught.value)
+    error = refused(weights_path(tmp_path, "last"), filled(0))
+    assert "last.safetensors: is not a safetensors file" in error
+    assert "asked for" not in error
 
 
-def test_other_weights_never_pass_unnoticed(tmp_path: Path) -> None:
-    for step in (1, 2):
-        save(tmp_path, step)
-    weights_path(tmp_path, "last").unlink()
-    assert refused(weights_path(tmp_path, "last"), filled(0)).endswith("last.safetensors: is missing")
+def test_an_epoch_whose_weights_are_damaged(tmp_path: Path) -> None:
+    """Is none that could be asked for: those that were kept are all measured."""
+    path = weights_path(tmp_path, "epoch-0003")
+    save_weights(path, filled(1), RECIPE)
+    path.write_bytes(b"half")
+    assert refused(path, filled(0)).endswith("; without that file the epoch is left out")
+
+
+def test_the_fingerprint_is_of_the_bytes_that_were_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the step, too, though other weights take the name meanwhile."""
+    path = weights_path(tmp_path, "last")
+    save_weights(path, filled(1), RECIPE, step=1)
+    before = fingerprint(path)
+    read = Path.read_bytes
+
+    def overtaken(self: Path) -> bytes:
+        content = read(self)
+        save_weights(path, filled(2), RECIPE, step=2)
+        return content
+
+    monkeypatch.setattr(Path, "read_bytes", overtaken)
+    layer = filled(0)
+    loaded = load_weights(path, layer, RECIPE)
+    assert (loaded.step, loaded.fingerprint, int(layer.weight[0, 0])) == (1, before, 1)
+    assert fingerprint(path) != before
 
 
 def test_another_recipe_is_no_damage(tmp_path: Path) -> None:
     for step in (1, 2):
         save(tmp_path, step)
-    notes: list[str] = []
-    with pytest.raises(CheckpointError, match=r"another recipe: model\.dim was 8 and is 9"):
-        load_weights(weights_path(tmp_path, "last"), filled(0), {**RECIPE, "model": {"dim": 9}}, notes.append)
-    assert notes == []
+    error = refused(weights_path(tmp_path, "last"), filled(0), {**RECIPE, "model": {"dim": 9}})
+    assert error.endswith("another recipe: model.dim was 8 and is 9")
 
 
 def test_sizes_in_megabytes(tmp_path: Path) -> None:
@@ -253,11 +268,7 @@ def test_sizes_in_megabytes(tmp_path: Path) -> None:
         save_weights(weights_path(tmp_path, "best"), filled(step, 800), RECIPE, step=step)
     path = weights_path(tmp_path, "best")
     os.truncate(path, 2_000_000)
-    notes: list[str] = []
-    load_weights(path, filled(0, 800), RECIPE, notes.append)
-    assert notes == [
-        f"{tmp_path}: the best checkpoint is cut short (2.0 MB of 2.6 MB); using the one before it, step 1."
-    ]
+    assert f"{path}: is cut short (2.0 MB of 2.6 MB); " in refused(path, filled(0, 800))
 
 
 def flipped(path: Path, bits: Iterable[int]) -> Iterator[None]:
@@ -321,7 +332,7 @@ def test_flipped_bits_of_weights(tmp_path: Path) -> None:
 def test_weights_without_a_checksum(saved: Path) -> None:
     """As an earlier version wrote them."""
     save_file(load_file(saved), saved, metadata={"step": "5"})
-    assert load_weights(saved, nn.Linear(3, 2), RECIPE) == {"step": "5"}
+    assert load_weights(saved, nn.Linear(3, 2), RECIPE).metadata == {"step": "5"}
     save_file(load_file(saved), saved, metadata={"recipe": "{"})
     assert "last.safetensors: is damaged (Expecting property name" in refused(saved, nn.Linear(3, 2))
 
@@ -363,7 +374,7 @@ def test_a_full_disk_keeps_both(tmp_path: Path) -> None:
     assert str(of_weights.value) == f"{folder / 'last.safetensors'}: cannot be written: File too large"
     assert str(of_state.value) == f"{folder / STATE}: cannot be written: File too large"
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    assert loaded(tmp_path) == ([2, 2], [])
+    assert loaded(tmp_path) == ([2, 1], [])
 
 
 @pytest.mark.parametrize(
@@ -442,7 +453,7 @@ for attempt in range(11):
     before = step
     step = load_state(run, fail)["progress"]["step"]
     weights = torch.nn.ParameterDict({"w": torch.zeros(300, 300)})
-    at = int(load_weights(path, weights, recipe, fail)["step"])
+    at = load_weights(path, weights, recipe).step
     assert at in (step, step + 1), (at, step)
     assert torch.all(weights["w"] == at)
     rows = read_rows(table)

@@ -22,7 +22,8 @@ class TinyClassifier(Classifier):
 
 
 def opened(model: Any, data: Any, folder: Path) -> OpenRun:
-    return OpenRun(SimpleNamespace(folder=folder), SimpleNamespace(), model, data, "best", 12)  # type: ignore[arg-type]
+    run: Any = SimpleNamespace(folder=folder)
+    return OpenRun(run, SimpleNamespace(), model, data, "best", 12, "ab12")  # type: ignore[arg-type]
 
 
 def test_a_run_on_images_is_the_same_run(tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ def test_a_run_on_images_is_the_same_run(tmp_path: Path) -> None:
     run = opened(model, data, tmp_path)
     found = as_image_run(run, "PGD")
     assert isinstance(found, OpenImageRun)
-    for name in ("run", "recipe", "model", "data", "checkpoint", "step"):
+    for name in ("run", "recipe", "model", "data", "checkpoint", "step", "weights"):
         assert getattr(found, name) is getattr(run, name)
     assert as_image_data(data, "run", "PGD") is data
 

@@ -79,7 +79,7 @@ def open_speaker(run: Run, device: torch.device, checkpoint: str, tell: Say) -> 
     vocabulary = _vocabulary(run)
     model = build_language_model(recipe.model, recipe.attention, seq_len=source.context, vocabulary=vocabulary.size)
     try:
-        load_weights(weights_path(run.folder, checkpoint), model, identity(recipe), on_damage=tell)
+        load_weights(weights_path(run.folder, checkpoint), model, identity(recipe))
     except CheckpointError as error:
         if "embed.weight is" not in str(error):
             raise
