@@ -10,6 +10,7 @@ import torch
 from no_skips import pytest_addoption, pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401
 
 from kattn_cli.console import console
+from kattn_cli.data.reading import network
 from kattn_cli.figures import style
 from kattn_cli.kernels import choice
 
@@ -34,6 +35,12 @@ def _seed() -> None:
 def _heard(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test is silenced by a quiet command of another."""
     monkeypatch.setattr(console, "quiet", False)
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test asks whether there is a network."""
+    monkeypatch.setattr(network, "unreachable", lambda url: "")
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 import timm
 
+from kattn_cli.data.reading.network import hub, patient
 from kattn_cli.errors import CheckpointError
 from kattn_cli.models import Classifier
 from kattn_cli.models.transfer import Tensors, Transfer, match, read_tensors, take_over
@@ -35,10 +36,11 @@ def load_pretrained(model: Classifier, name: str, weights: str) -> Transfer:
 
 
 def _fetch(name: str) -> Tensors:
-    try:
-        return dict(timm.create_model(name, pretrained=True).state_dict())
-    except Exception as error:
-        raise CheckpointError(f"timm's weights of {name} cannot be fetched: {_one_line(error)}") from None
+    with hub() as silent, patient():
+        try:
+            return dict(timm.create_model(name, pretrained=True).state_dict())
+        except Exception as error:
+            raise CheckpointError(f"timm's weights of {name} cannot be fetched: {silent or _one_line(error)}") from None
 
 
 def _fitted(backbone: Any, name: str, weights: str, state: Tensors) -> Tensors:

@@ -242,14 +242,16 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
 
 def test_a_data_set_of_the_hub(hub: list[Any], tmp_path: Path) -> None:
     source = HuggingFace(path="us/Tiny", config="small")
+    with pytest.raises(DataError, match=r"us/Tiny is neither a folder nor in "):
+        source.facts()
+    assert (hub, source.files()[0].status) == ([], "missing")
+    (tmp_path / "cache" / "us___tiny").mkdir(parents=True)
     assert source.facts().classes == 3
     splits = source.load(DATA, 12)
     assert isinstance(splits["train"], MemorySplit)
     assert torch.equal(splits["train"].images, pixels(5, 6))
     assert splits["train"].labels.tolist() == [2, 0]
     assert hub == [("us/Tiny", "small", "train"), ("us/Tiny", "small", "test")]
-    assert source.files()[0].status == "missing"
-    (tmp_path / "cache" / "us___tiny").mkdir(parents=True)
     assert source.missing() == ""
     assert source.files()[0].path == tmp_path / "cache" / "us___tiny"
 

@@ -11,6 +11,7 @@ from kattn_cli.data.corpora.corpus import Context, Count, Kind, Size, TextCorpus
 from kattn_cli.data.corpora.source import Source, source_at
 from kattn_cli.data.dataset import FileCheck
 from kattn_cli.data.images import SplitName
+from kattn_cli.data.reading.network import hub
 from kattn_cli.data.reading.parquet import first_line
 from kattn_cli.data.reading.storage import default_root, downloading
 from kattn_cli.errors import DataError
@@ -40,12 +41,12 @@ class HubText:
         """
         import datasets
 
-        try:
-            rows = datasets.load_dataset(self.path, self.config, split=split, revision=self.revision)
-        except Exception as error:  # datasets raises nearly anything, its own and its readers'
-            raise DataError(
-                f"{self.path} cannot be downloaded from the Hugging Face hub: {first_line(error)}"
-            ) from None
+        with hub() as silent:
+            try:
+                rows = datasets.load_dataset(self.path, self.config, split=split, revision=self.revision)
+            except Exception as error:  # datasets raises nearly anything, its own and its readers'
+                reason = silent or first_line(error)
+                raise DataError(f"{self.path} cannot be downloaded from the Hugging Face hub: {reason}") from None
         with faults_as(DataError, path), replacing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
             file.writelines(self._texts(rows))
 

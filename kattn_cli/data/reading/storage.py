@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from filelock import FileLock
 
+from kattn_cli.data.reading.network import patient
 from kattn_cli.errors import DataError
 from kattn_cli.runs.whole_file import faults_as, replacing
 
@@ -34,7 +35,7 @@ def downloading(name: str, root: Path, instead: str) -> Iterator[None]:
     """
     try:
         root.mkdir(parents=True, exist_ok=True)
-        with FileLock(root / ".downloading"):
+        with FileLock(root / ".downloading"), patient():
             yield
     except (OSError, RuntimeError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__

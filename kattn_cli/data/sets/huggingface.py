@@ -22,6 +22,7 @@ from torch import Tensor
 from kattn_cli.data.dataset import Facts, FileCheck
 from kattn_cli.data.images import Split, SplitName
 from kattn_cli.data.reading.files import FileDataSet
+from kattn_cli.data.reading.network import hub
 from kattn_cli.data.reading.parquet import (
     check_parquet,
     features,
@@ -145,7 +146,7 @@ class HuggingFace(FileDataSet):
         if self._is_local:
             raise DataError(f"{self.name}: data.path: {self.path} is a folder of your own, which cannot be fetched")
         for split in self.split_names.values():
-            self._through_datasets(self.path, self.config, split=split)
+            self._of_hub(split)
 
     @cached_property
     def _shape(self) -> _Shape:
@@ -213,13 +214,22 @@ class HuggingFace(FileDataSet):
         return self._tables[name]
 
     def _read(self, split: str) -> pa.Table:
-        if not self._is_local:
-            return self._through_datasets(self.path, self.config, split=split)
         self.require()
+        if not self._is_local:
+            return self._of_hub(split)
         files = parquet_files(self._folder, self.config, split)
         if sum(file.stat().st_size for file in files) <= IN_MEMORY_PARQUET:
             return read_parquet(files)
         return self._through_datasets("parquet", data_files={split: [str(file) for file in files]}, split=split)
+
+    def _of_hub(self, split: str) -> pa.Table:
+        import datasets  # noqa: F401 - hub() tells it whether there is a network
+
+        with hub() as silent:
+            try:
+                return self._through_datasets(self.path, self.config, split=split)
+            except DataError as error:
+                raise (DataError(f"{self.name}: {self._not_here()} ({silent})") if silent else error) from None
 
     def _through_datasets(self, *args: Any, **kwargs: Any) -> pa.Table:
         import datasets

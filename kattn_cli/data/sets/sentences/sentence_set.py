@@ -13,6 +13,7 @@ from pydantic import Field
 from kattn_cli.data.corpora.corpus import Count, Kind, Size
 from kattn_cli.data.dataset import SequenceDataSet, SequenceFacts
 from kattn_cli.data.images import SplitName
+from kattn_cli.data.reading import network
 from kattn_cli.data.reading.parquet import first_line
 from kattn_cli.data.reading.storage import default_root
 from kattn_cli.data.sequences import SequenceSplit, padded
@@ -41,11 +42,13 @@ def from_hub(name: str, hub: str, split: SplitName) -> Labelled:
     """
     import datasets
 
-    try:
-        found = datasets.load_dataset(hub, split=split)
-        return Labelled(list(found["text"]), list(found["label"]))
-    except Exception as error:  # datasets raises nearly anything, its own and its readers'
-        raise DataError(f"{name}: {hub} cannot be downloaded from the Hugging Face hub: {first_line(error)}") from None
+    with network.hub() as silent:
+        try:
+            found = datasets.load_dataset(hub, split=split)
+            return Labelled(list(found["text"]), list(found["label"]))
+        except Exception as error:  # datasets raises nearly anything, its own and its readers'
+            reason = silent or first_line(error)
+            raise DataError(f"{name}: {hub} cannot be downloaded from the Hugging Face hub: {reason}") from None
 
 
 def text_of(path: Path) -> str:
