@@ -21,7 +21,7 @@ from kattn_cli.errors import RunError
 from kattn_cli.runs.identity import WEIGHTS, identity
 from kattn_cli.runs.lock import writing
 from kattn_cli.runs.weights import fingerprints_now
-from kattn_cli.runs.whole_file import faults_as, write_text
+from kattn_cli.runs.whole_file import faults_as, folders_to_disk, names_to_disk, write_text
 
 Row = Mapping[str, Any]
 
@@ -33,7 +33,7 @@ def new_csv(folder: Path, stem: str) -> Path:
         RunError: if it cannot be made.
     """
     with faults_as(RunError, folder / f"{stem}.csv"):
-        folder.mkdir(parents=True, exist_ok=True)
+        folders_to_disk(folder)
         for attempt in count(1):
             path = folder / (f"{stem}.csv" if attempt == 1 else f"{stem}-{attempt}.csv")
             with suppress(FileExistsError):
@@ -85,7 +85,7 @@ def changing(path: Path) -> Iterator[None]:
         RunError: as :func:`kattn_cli.runs.lock.writing`.
     """
     with faults_as(RunError, path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        folders_to_disk(path.parent)
     with writing(path):
         yield
 
@@ -106,6 +106,8 @@ def _append(path: Path, length: int, data: bytes) -> None:
             if fresh:
                 path.unlink(missing_ok=True)
             raise
+    if fresh:
+        names_to_disk(path.parent)
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:

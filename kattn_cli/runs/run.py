@@ -21,7 +21,15 @@ from kattn_cli.errors import RunError
 from kattn_cli.runs.lock import holding, writing
 from kattn_cli.runs.process import NO_PROCESS, is_here, may_be_alive, this_process
 from kattn_cli.runs.provenance import now
-from kattn_cli.runs.whole_file import being_made, faults_as, remove_stale, to_disk, write_text
+from kattn_cli.runs.whole_file import (
+    being_made,
+    faults_as,
+    folders_to_disk,
+    names_to_disk,
+    remove_stale,
+    to_disk,
+    write_text,
+)
 
 MANIFEST = "manifest.json"
 RECIPE = "recipe.yaml"
@@ -207,7 +215,7 @@ def create_run(results: Path, name: str, seed: int, recipe_yaml: str, manifest: 
     """
     first = results / name / str(seed)
     try:
-        first.parent.mkdir(parents=True, exist_ok=True)
+        folders_to_disk(first.parent)
     except FileExistsError:
         raise RunError(f"{first.parent}: is in the way of the results; it is not a folder") from None
     except OSError as error:
@@ -218,6 +226,7 @@ def create_run(results: Path, name: str, seed: int, recipe_yaml: str, manifest: 
         for file, text in files.items():
             (new / file).write_text(text, encoding="utf-8", newline="")
             to_disk(new / file)
+        names_to_disk(new)
         return Run(_take_name(new, first))
 
 
@@ -241,6 +250,5 @@ def _take_name(new: Path, first: Path) -> Path:
                 raise
         else:
             break
-    with suppress(OSError):  # some network file systems do not know this of folders
-        to_disk(folder.parent)
+    names_to_disk(folder.parent)
     return folder

@@ -38,7 +38,7 @@ def being_made(path: Path) -> Iterator[Path]:
     Raises:
         OSError: if its folder cannot be made.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    folders_to_disk(path.parent)
     remove_stale(path)
     folder = path.with_name(f".{path.name}.{socket.gethostname()}.{os.getpid()}")
     # One of this process may be left: NFS keeps what was removed while it was open, and its folder with it.
@@ -66,8 +66,7 @@ def replacing(path: Path, keep: Path | None = None) -> Iterator[Path]:
             _replace_and_keep(new, path, keep)
         else:
             os.replace(new, path)
-        with suppress(OSError):  # some network file systems do not know this of folders
-            to_disk(path.parent)
+        names_to_disk(path.parent)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -93,7 +92,25 @@ def make_folder(path: Path) -> None:
         RunError: if it cannot be made.
     """
     with faults_as(RunError, path):
-        path.mkdir(parents=True, exist_ok=True)
+        folders_to_disk(path)
+
+
+def folders_to_disk(path: Path) -> None:
+    """Make a folder and those above it, where they are not there; a power failure does not take them away again.
+
+    Raises:
+        OSError: if it cannot be made.
+    """
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in new:
+        names_to_disk(folder.parent)
+
+
+def names_to_disk(folder: Path) -> None:
+    """Put the names of what is in ``folder`` on disk; some network file systems do not know this of folders."""
+    with suppress(OSError):
+        to_disk(folder)
 
 
 def _replace_and_keep(new: Path, path: Path, keep: Path) -> None:

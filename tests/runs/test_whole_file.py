@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from kattn_cli.errors import RunError
+from kattn_cli.runs import whole_file
+from kattn_cli.runs.csv_rows import append_rows
 from kattn_cli.runs.process import is_alive, start_of
-from kattn_cli.runs.whole_file import STALE_SECONDS, faults_as, replacing
+from kattn_cli.runs.whole_file import STALE_SECONDS, faults_as, folders_to_disk, replacing
 
 CALLS = ("mkdir", "write", "fsync", "link", "replace", "rmdir", "unlink")
 
@@ -166,3 +168,18 @@ def test_a_process_number_used_again() -> None:
     if start is not None:
         assert not is_alive(os.getpid(), "1")
         assert int(start_of(1) or 0) < int(start)
+
+
+def test_new_names_outlive_a_power_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that is on disk is lost all the same where the name of its folder, or its own, is not."""
+    safe: list[Path] = []
+    monkeypatch.setattr(whole_file, "to_disk", safe.append)
+    folders_to_disk(tmp_path / "a/b/c")
+    assert set(safe) == {tmp_path / "a/b", tmp_path / "a", tmp_path}
+    safe.clear()
+    folders_to_disk(tmp_path / "a/b/c")
+    assert safe == []
+    append_rows(tmp_path / "a/table.csv", [{"epoch": 1}])
+    assert safe == [tmp_path / "a"]
+    append_rows(tmp_path / "a/table.csv", [{"epoch": 2}])
+    assert safe == [tmp_path / "a"], "its name was there"
