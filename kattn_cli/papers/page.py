@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from urllib.parse import quote
 
 import pandas as pd
 
 from kattn_cli.papers import PAPERS
 from kattn_cli.papers.claim import Verdict
 from kattn_cli.papers.verdict import MIXED, RULE, measured_in_words, verdicts, words
+from kattn_cli.tables.text import code, escaped
 
 HEAD = "| claim | where | runs | measured, 95 % | the paper's | verdict | beside it |"
 LINE = "| --- | --- | --- | --- | --- | --- | --- |"
@@ -29,7 +31,7 @@ def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
     parts = [
         "# The audit of the kernel view",
         "",
-        f"Written by `{command}` from the tables of the runs; `claims.csv` beside it has the same rows. {RULE}",
+        f"Written by {code(command)} from the tables of the runs; `claims.csv` beside it has the same rows. {RULE}",
         "",
         "The paper's number is its own, on its own data and at its own size, of the same comparison.",
         "",
@@ -42,7 +44,7 @@ def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
         parts += ["", "How each is measured, and by which command:", ""]
         parts += [_how(claim) for _, claim in rows.drop_duplicates(["claim", "where"]).iterrows()]
         shown = [path for path in pictures if path.rpartition("/")[2].startswith(paper.figures)]
-        parts += [line for path in shown for line in ("", f"![{_name(path)}]({path})")]
+        parts += [line for path in shown for line in ("", f"![{escaped(_name(path))}]({quote(path)})")]
     return "\n".join(parts) + "\n"
 
 
@@ -57,7 +59,7 @@ def _verdicts(measured: pd.DataFrame) -> list[str]:
     if measured.empty:
         return []
     lines = [
-        _line(row["claim"], row["where"], f"**{words(row)}**", row["labels"], row["ours"], row["theirs"])
+        _line(row["claim"], row["where"], words(row), row["labels"], row["ours"], row["theirs"], bold=2)
         for _, row in verdicts(measured).iterrows()
     ]
     return [VERDICTS_HEAD, VERDICTS_LINE, *lines, "", "By label:", ""]
@@ -74,17 +76,18 @@ def _table(rows: pd.DataFrame) -> list[str]:
 def _how(claim: pd.Series) -> str:
     criterion = claim["criterion"][:1].upper() + claim["criterion"][1:]
     missing = " (Not measured on these runs.)" if claim["verdict"] == Verdict.not_measured.value else ""
-    return f"- {claim['claim']} {criterion}. `{claim['command']}`{missing}"
+    return f"- {claim['claim']} {criterion}. {code(claim['command'])}{missing}"
 
 
 def _row(row: pd.Series, again: bool) -> str:
     claim = ["", ""] if again else [row["claim"], row["where"]]
     theirs = "" if math.isnan(row["paper_number"]) else f"{row['paper_number']:.3g}"
-    return _line(*claim, row["label"], measured_in_words(row), theirs, f"**{row['verdict']}**", row["beside"])
+    return _line(*claim, row["label"], measured_in_words(row), theirs, row["verdict"], row["beside"], bold=5)
 
 
-def _line(*cells: object) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+def _line(*cells: object, bold: int) -> str:
+    texts = [escaped(str(cell)) for cell in cells]
+    return f"| {' | '.join([*texts[:bold], f'**{texts[bold]}**', *texts[bold + 1 :]])} |"
 
 
 def _name(path: str) -> str:

@@ -13,7 +13,7 @@ from kattn_cli.papers.beside import HIGHER_IS_BETTER, PaperTable, baselines_firs
 from kattn_cli.papers.paper import Paper
 from kattn_cli.tables.comparison import BETTER, TOO_FEW, UNDECIDED, WORSE
 from kattn_cli.tables.frames import shared_folder
-from kattn_cli.tables.text import markdown_table, mean_and_half
+from kattn_cli.tables.text import code, escaped, markdown_table, mean_and_half
 
 METRICS = {
     "top1": ("top-1", " (%)", 1),
@@ -64,9 +64,10 @@ def as_markdown(sections: Sequence[Section]) -> str:
     """Return each with its title, table and sentences in Markdown."""
     parts: list[str] = []
     for one in sections:
-        parts += [f"### {one.title}", ""]
+        parts += [f"### {escaped(one.title)}", ""]
         parts += [*(f"- {note}" for note in one.notes), ""] if one.notes else []
-        table = markdown_table(one.columns, one.rows, range(one.names))
+        columns, *rows = [list(map(escaped, cells)) for cells in (one.columns, *one.rows)]
+        table = markdown_table(columns, rows, range(one.names))
         parts += [table, "", *(f"- {sentence}" for sentence in one.sentences), ""]
     return "\n".join(parts)
 
@@ -152,7 +153,7 @@ def _notes(table: PaperTable, numbers: pd.DataFrame) -> list[str]:
     notes = [table.note] if table.note else []
     for setting, rows in numbers[numbers["differs"] != ""].groupby("setting", sort=False):
         pieces = dict.fromkeys(piece for one in rows["differs"] for piece in one.split("; "))
-        notes.append(f"`{setting}` is not the paper's setting: {'; '.join(pieces)}.")
+        notes.append(f"{code(str(setting))} is not the paper's setting: {escaped('; '.join(pieces))}.")
     return notes
 
 
@@ -173,7 +174,8 @@ def _how_many_held(table: PaperTable, numbers: pd.DataFrame) -> Iterator[str]:
         words = (BETTER, WORSE, UNDECIDED, *([TOO_FEW] if TOO_FEW in counts else []))
         ours = ", ".join(f"{counts.get(word, 0)} {word}" for word in words)
         base = table.baselines(str(rows["model"].iloc[0]))[0]
-        yield f"{label} against {base}: in the paper better in {claimed} of {len(rows)} numbers; here {ours}."
+        pair = f"{escaped(str(label))} against {base}"
+        yield f"{pair}: in the paper better in {claimed} of {len(rows)} numbers; here {ours}."
 
 
 def _headings(table: PaperTable, numbers: pd.DataFrame) -> Iterator[str]:
@@ -218,8 +220,9 @@ def _what_held(table: PaperTable, numbers: pd.DataFrame) -> Iterator[str]:
             theirs = _printed(one["paper_difference"], digits)
             paper = f"in the paper {_signed(theirs)}{unit}; " if theirs else ""
             folder = shared_folder([one["label"], base])
-            between = f"{what} of `{one['label'].removeprefix(folder)}` less that of `{base.removeprefix(folder)}`"
-            yield f"{one['setting']}: {between}: {paper}{_here(one, unit, digits)}."
+            ours, other = (code(label.removeprefix(folder)) for label in (one["label"], base))
+            between = f"{what} of {ours} less that of {other}"
+            yield f"{escaped(one['setting'])}: {between}: {paper}{_here(one, unit, digits)}."
 
 
 def _here(one: pd.Series, unit: str, digits: int) -> str:

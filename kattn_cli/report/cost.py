@@ -81,7 +81,9 @@ def _uncounted(flops: Mapping[str, Flops]) -> list[Block]:
     for label, one in flops.items():
         if one.why_not:
             reasons.setdefault(one.why_not, []).append(label)
-    return [f"Operations not counted of {listed(labels, 6)}: {why}" for why, labels in reasons.items()]
+    return [
+        f"Operations not counted of {escaped(listed(labels, 6))}: {escaped(why)}" for why, labels in reasons.items()
+    ]
 
 
 def _speed(run: Run) -> tuple[str, float]:

@@ -8,17 +8,20 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from jinja2 import Environment, PackageLoader
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from kattn_cli.report.page import slug, unique
+from kattn_cli.report.page import OWN, slug, unique
 
 TEMPLATE = "page.html.jinja"
 TYPES = {".png": "image/png", ".csv": "text/csv", ".tex": "text/plain"}
-"""What is put inside; other addresses stay as they are."""
+"""What is put inside, from the folders of the report alone; whatever has another address is left out."""
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+"""What a browser is to let the page do, which is to show itself: no scripts, nothing from elsewhere."""
 
 LONG = 32
 """Letters in a cell from which on it is long."""
@@ -49,7 +52,7 @@ def render(markdown: str, folder: Path) -> str:
             _embed(child, folder)
     environment = Environment(loader=PackageLoader("kattn_cli.report", "."), autoescape=True, trim_blocks=True)
     body = Markup(reader.renderer.render(tokens, reader.options, {}))
-    return environment.get_template(TEMPLATE).render(title=_title(tokens), contents=contents, body=body)
+    return environment.get_template(TEMPLATE).render(policy=POLICY, title=_title(tokens), contents=contents, body=body)
 
 
 def _headings(tokens: Sequence[Token]) -> list[Heading]:
@@ -89,8 +92,12 @@ def _text(inline: Token) -> str:
 def _embed(token: Token, folder: Path) -> None:
     """Put a file of the folder in the place of its address."""
     key = {"image": "src", "link_open": "href"}.get(token.type)
-    path = folder / str(token.attrGet(key)) if key else None
-    if key is None or path is None or path.suffix not in TYPES or not path.is_file():
+    if key is None:
+        return
+    path = (folder / unquote(str(token.attrGet(key)))).resolve()
+    own = any(path.is_relative_to((folder / one).resolve()) for one in OWN)
+    if not own or path.suffix not in TYPES or not path.is_file():
+        token.attrSet(key, "#")
         return
     data = base64.b64encode(path.read_bytes()).decode()
     token.attrSet(key, f"data:{TYPES[path.suffix]};base64,{data}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 import pandas as pd
 
@@ -63,8 +64,8 @@ def unique(name: str, taken: Collection[str]) -> str:
     return free
 
 
-TABLES = "tables"
-"""The folder of the tables' files, beside the page."""
+TABLES, FIGURES = OWN = ("tables", "figures")
+"""The folders of the files that the page shows, beside it."""
 
 
 def as_markdown(page: Page) -> str:
@@ -84,7 +85,7 @@ def _part(part: Part, level: int) -> Iterator[str]:
 def _block(block: Block) -> str:
     if isinstance(block, Table):
         return _table(block)
-    return f"![{escaped(block.text)}]({block.path})" if isinstance(block, Picture) else block
+    return f"![{escaped(block.text)}]({quote(block.path)})" if isinstance(block, Picture) else block
 
 
 def _table(table: Table) -> str:

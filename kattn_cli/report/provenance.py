@@ -65,7 +65,7 @@ def _flags(group: Group, by_label: Mapping[str, Sequence[Record]]) -> Iterator[B
         yield f"**Dirty:** changes that were not committed are in what ran for {escaped(listed(dirty, 8))}."
     trained = commits(run.manifest for run in group.runs)
     if len(trained) > 1:
-        yield f"**Several commits** trained these runs: {', '.join(trained)}."
+        yield f"**Several commits** trained these runs: {escaped(', '.join(trained))}."
 
 
 def _listed(shared: str, commands: Sequence[str]) -> Iterator[Block]:

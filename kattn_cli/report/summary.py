@@ -28,9 +28,9 @@ def introduction(runs: Sequence[Run], groups: Sequence[Group], command: str, lef
         facts = [f"{counted(len(runs), 'run')} of {counted(len(mechanisms), 'mechanism')}", f"seeds {_seeds(seeds)}"]
         facts += [f"on {listed(map(escaped, data))}"] if data else []
         ends = sorted(str(one["end"]) for one in measured if one.get("end"))
-        newest = f" The newest measurement ended on {moment(ends[-1])} UTC." if ends else ""
+        newest = f" The newest measurement ended on {escaped(moment(ends[-1]))} UTC." if ends else ""
         known = commits(measured)
-        code_of = f"{counted(len(known), 'commit')} ({listed(known, MOST)})" if known else "no known commit"
+        code_of = f"{counted(len(known), 'commit')} ({escaped(listed(known, MOST))})" if known else "no known commit"
         places = escaped(listed(machines(measured), MOST)) or "no known machine"
         yield f"{', '.join(facts)}. Code: {code_of}. Machines: {places}.{newest} Made by {code(command)}."
     else:

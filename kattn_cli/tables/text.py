@@ -12,6 +12,10 @@ import pandas as pd
 
 from kattn_cli.runs.whole_file import write_text
 
+_BLOCK = re.compile(r"^(\d*)([#+=-]+|(?<=\d)[.)])(?=\s|$)")
+"""What would make a line a heading, a rule or an entry of a list."""
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_NUMBERS = re.compile(r"[-+−\d.,±…\[\] %]*(e[-+]?\d+)?")
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~$&]|(?<!\w)_|_(?!\w)")
 
 
@@ -93,11 +97,11 @@ class Table:
         return column < self.names or self.columns[column] in self.words
 
     def to_csv(self) -> str:
-        """Return the text of its CSV."""
+        """Return the text of its CSV, which is made for spreadsheets."""
         data = self.data
         if data is None:
             data = pd.DataFrame(self.rows, columns=[one or "name" for one in self.columns])
-        return _as_csv(data)
+        return _as_csv(defused(data))
 
     def to_markdown(self) -> str:
         """Return its lines in Markdown, without caption."""
@@ -108,6 +112,16 @@ class Table:
         ]  # fmt: skip
         words = [column for column in range(len(self.columns)) if self.is_words(column)]
         return markdown_table([escaped(one) for one in self.columns], rows, words)
+
+
+def defused(data: pd.DataFrame) -> pd.DataFrame:
+    """Return a table for spreadsheets: no text in it is a formula; those that would be begin with an apostrophe."""
+
+    def defuse(cell: object) -> object:
+        is_formula = isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBERS.fullmatch(cell)
+        return f"'{cell}" if is_formula else cell
+
+    return data.map(defuse).rename(columns=defuse)
 
 
 def write_frame(path: Path, data: pd.DataFrame) -> None:
@@ -135,11 +149,15 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]], words:
 
 def escaped(text: str) -> str:
     """Return plain text for a line of Markdown: nothing in it means anything, and line breaks are spaces."""
-    return _SPECIAL.sub(lambda found: f"\\{found.group()}", " ".join(text.split()))
+    line = _SPECIAL.sub(lambda found: f"\\{found.group()}", " ".join(text.split()))
+    return _BLOCK.sub(lambda found: f"{found[1]}\\{found[2]}", line)
 
 
 def code(text: str) -> str:
-    """Return text as it would be typed, whatever backticks are in it, for Markdown."""
+    """Return text as it would be typed, whatever backticks are in it, for Markdown; line breaks are spaces."""
+    text = " ".join(text.split())
+    if not text:
+        return ""
     fence = "`" * (max(map(len, re.findall("`+", text)), default=0) + 1)
     room = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{fence}{room}{text}{room}{fence}"

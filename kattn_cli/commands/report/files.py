@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import unquote
 
 import matplotlib as mpl
 
@@ -16,12 +17,11 @@ from kattn_cli.figures.registry import draw_cost_table
 from kattn_cli.figures.style import use
 from kattn_cli.report import html
 from kattn_cli.report.groups import Group
-from kattn_cli.report.page import TABLES, Page, Picture, as_markdown, tables
+from kattn_cli.report.page import FIGURES, TABLES, Page, Picture, as_markdown, tables
 from kattn_cli.runs.whole_file import write_text
 from kattn_cli.tables import latex
-from kattn_cli.tables.text import write_frame
+from kattn_cli.tables.text import defused, write_frame
 
-FIGURES = "figures"
 DOTS_PER_INCH = 130
 """Enough for a screen of twice the usual density, since all figures are in one page."""
 HTML = "report.html"
@@ -60,12 +60,12 @@ def write_page(page: Page, output: Path) -> list[Path]:
         write_text(folder / f"{table.name}.csv", table.to_csv())
         write_text(folder / f"{table.name}.tex", latex.render(table))
     for name, data in page.attached.items():
-        write_frame(folder / f"{name}.csv", data)
+        write_frame(folder / f"{name}.csv", defused(data))
     before = _named(output / PAGE)
     text = as_markdown(page)
     write_text(output / PAGE, text)
     write_text(output / HTML, html.render(text, output))
-    for name in before - set(_OWN.findall(text)):
+    for name in before - {unquote(name) for name in _OWN.findall(text)}:
         with suppress(OSError):
             (output / name).unlink()
     return [output / PAGE, output / HTML]
@@ -75,5 +75,5 @@ def _named(path: Path) -> set[str]:
     """Return the files of an earlier page."""
     with suppress(OSError, ValueError):
         named = _OWN.findall(path.read_text(encoding="utf-8"))
-        return {name for name in named if ".." not in name}
+        return {unquote(name) for name in named if ".." not in unquote(name)}
     return set()
