@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
+import matplotlib
 import pytest
 import torch
 from no_skips import pytest_addoption, pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401
@@ -35,6 +37,19 @@ def _seed() -> None:
 def _heard(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test is silenced by a quiet command of another."""
     monkeypatch.setattr(console, "quiet", False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _caches_are_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The user's caches are left alone; the tests of all workers share one, so that kernels are compiled once."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with pytest.MonkeyPatch.context() as patch:
+        # Matplotlib's list of fonts takes seconds to make: it is read from where it is.
+        patch.setenv("MPLCONFIGDIR", matplotlib.get_cachedir())
+        patch.setenv("XDG_CACHE_HOME", str(shared / "caches"))
+        patch.setenv("KATTN_DATA", str(shared / "data"))
+        yield
 
 
 @pytest.fixture(autouse=True)

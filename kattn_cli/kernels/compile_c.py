@@ -1,6 +1,7 @@
 """Compile ``kernels.c``, and the operators' headers that it includes, for this machine, once, and load them.
 
-The library is kept in the user's cache folder, named after everything it depends on. Where there is no compiler, or
+The library is kept in the user's cache folder, named after everything it depends on, until nobody used it for a month
+(:mod:`kattn_cli.cache`). Where there is no compiler, or
 it fails, :func:`available` is False, and operators compute with torch's operations.
 """
 
@@ -18,6 +19,8 @@ from functools import cache
 from pathlib import Path
 
 import torch
+
+from kattn_cli.cache import hold, sweep
 
 SOURCES = Path(__file__).parent
 FLAGS = ("-O3", "-march=native", "-std=c11", "-fPIC", "-shared", "-fno-math-errno", "-fno-trapping-math")
@@ -53,7 +56,9 @@ def _library() -> ctypes.CDLL | None:
     message = ""
     for threads in (THREADS, ()):
         try:
-            return ctypes.CDLL(str(_compiled(compiler, threads)))
+            path = _compiled(compiler, threads)
+            hold(path)  # until this process ends, as it uses the library
+            return ctypes.CDLL(str(path))
         except (OSError, subprocess.SubprocessError) as error:
             message = error.stderr.strip() if isinstance(error, subprocess.CalledProcessError) else str(error)
     warnings.warn(f"the C kernels could not be compiled, torch's operations are used: {message}", stacklevel=2)
@@ -65,20 +70,21 @@ def _compiled(compiler: str, threads: tuple[str, ...] = THREADS) -> Path:
     version = subprocess.run([*compiler.split(), "--version"], capture_output=True, text=True, check=True).stdout
     texts = [path.read_text(encoding="utf-8") for path in sorted(SOURCES.rglob("*.[ch]"))]
     name = hashlib.sha256("\0".join([*texts, *command, version, _processor()]).encode()).hexdigest()[:16]
-    path = _cache() / f"kernels-{name}.so"
+    path = cache_folder() / f"kernels-{name}.so"
     if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
             fresh = Path(folder) / path.name
             run = [*command, str(SOURCES / "kernels.c"), "-lm", "-o", str(fresh)]
             subprocess.run(run, capture_output=True, text=True, check=True, timeout=300)
             fresh.replace(path)
+        sweep(path.parent, "kernels-*.so")
     return path
 
 
-def _cache() -> Path:
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kattn"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def cache_folder() -> Path:
+    """Return where compiled libraries are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kattn"
 
 
 def _processor() -> str:

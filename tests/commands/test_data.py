@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import torchvision.datasets
 from tiny_data import idx, mnist_arrays, write_mnist
 
 from kattn_cli import cli
+from kattn_cli.cache import hold
+from kattn_cli.commands.data.cache import show_caches
 from kattn_cli.commands.data.command import data_rows
 from kattn_cli.console import console
 from kattn_cli.data import DATASETS
@@ -175,3 +178,37 @@ def test_errors_are_ours() -> None:
 
     with pytest.raises(KattnError):
         check_data("mnist", ())
+
+
+def test_caches_are_listed_and_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KATTN_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
+    assert [line.split()[:3] for line in cache_lines()][:2] == [["tokens", "0", "0.0"], ["kernels", "0", "0.0"]]
+    (tmp_path / "data" / "tokens").mkdir(parents=True)
+    for name in ("a.bin", "a.json", "b.vocabulary.json"):
+        (tmp_path / "data" / "tokens" / name).write_bytes(b"x" * 2**20)
+    (tmp_path / "caches" / "kattn").mkdir(parents=True)
+    for name in ("kernels-1.so", "of-the-user.txt"):
+        (tmp_path / "caches" / "kattn" / name).touch()
+    tokens, kernels, *_ = cache_lines()
+    assert tokens.split()[:4] == ["tokens", "2", "3.0", "MiB"]
+    assert tokens.endswith(str(tmp_path / "data" / "tokens"))
+    assert kernels.split()[:2] == ["kernels", "1"]
+    descriptor = hold(tmp_path / "data" / "tokens" / "a.bin")
+    assert cache_lines("tokens", "--clear") == ["tokens: removed 1 of 2, 1.0 MiB; 1 are in use or cannot be removed"]
+    os.close(descriptor)
+    assert cache_lines("--clear")[:2] == ["tokens: removed 1 of 1, 2.0 MiB", "kernels: removed 1 of 1, 0.0 MiB"]
+    assert [path.name for path in (tmp_path / "caches" / "kattn").iterdir()] == ["of-the-user.txt"]
+
+
+def test_a_cache_that_there_is_not_is_a_fault() -> None:
+    with pytest.raises(KattnError, match=r'^token: there is no such cache; there are .*; did you mean "tokens"\?$'):
+        show_caches(["token"], clear=False)
+
+
+def cache_lines(*words: str) -> list[str]:
+    """What ``kattn data cache`` prints, without the head of its table."""
+    with console.capture() as said:
+        show_caches([word for word in words if word != "--clear"], clear="--clear" in words)
+    lines = [line.rstrip() for line in said.get().splitlines() if line.strip()]
+    return lines if "--clear" in words else lines[1:]

@@ -51,6 +51,17 @@ def fetch(name: Name, options: Options = None) -> None:
     fetch_data(name, options or [])
 
 
+@data_app.command(epilog="Example:  kattn data cache tokens --clear")
+def cache(
+    names: Annotated[list[str] | None, typer.Argument(help="Which caches. [default: all]", show_default=False)] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove what no running process uses.")] = False,
+) -> None:
+    """What was made of data and kept to save time: how much, how large, where; all of it can be made again."""
+    from kattn_cli.commands.data.cache import show_caches
+
+    show_caches(names or [], clear=clear)
+
+
 class Algorithm(str, Enum):
     """How the behaviour policy is trained."""
 

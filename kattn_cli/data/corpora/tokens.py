@@ -1,12 +1,15 @@
 """Tokens of a text in files of their own, made once and then mapped into memory.
 
 They lie in ``$KATTN_DATA/tokens`` or ``~/.cache/kattn/tokens``, named by the text's files (path, size, time of change),
-the stretches of them, and the vocabulary; what is there no longer fits when one of these changes, and can be deleted.
+the stretches of them, and the vocabulary; what is there no longer fits when one of these changes, and goes when nobody
+used it for a month (:mod:`kattn_cli.cache`).
 """
 
 from __future__ import annotations
 
 import json
+import os
+import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from filelock import FileLock
 
+from kattn_cli.cache import hold, sweep
 from kattn_cli.data.corpora.source import Source, chunks, length, source_at
 from kattn_cli.data.reading.storage import default_root, stamp_of
 from kattn_cli.data.text import TokenSplit, windows_of
@@ -90,6 +94,7 @@ def encode_source(source: Source, vocabulary: Vocabulary) -> EncodedText:
             # Looked for again behind the lock: another process may have written it meanwhile.
             if (there := _read(path, source, vocabulary)) is None:
                 _write(path, source, vocabulary)
+                sweep(path.parent)
                 there = _read(path, source, vocabulary)
     if there is None:
         raise DataError(f"{path}: was removed while it was written; start again")
@@ -105,11 +110,14 @@ def vocabulary_of(source: Source, kind: str, options: Mapping[str, int]) -> Voca
     """
     path = default_root("tokens") / f"{_stamp(source, [kind, dict(options)])}.vocabulary.json"
     try:
-        return vocabulary_from(json.loads(path.read_text(encoding="utf-8")))
+        found = vocabulary_from(json.loads(path.read_text(encoding="utf-8")))
+        os.close(hold(path))
+        return found
     except (OSError, ValueError, RecursionError, DataError):
         vocabulary = build_vocabulary(kind, options, chunks(source))
     with faults_as(DataError, path), replacing(path) as new:
         new.write_text(json.dumps(vocabulary.to_json()), encoding="utf-8")
+    sweep(path.parent)
     return vocabulary
 
 
@@ -127,6 +135,7 @@ def _read(path: Path, source: Source, vocabulary: Vocabulary) -> EncodedText | N
         facts = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
         tokens = np.memmap(path, smallest_type(vocabulary.size), mode="r")
         found, unknown = int(facts["tokens"]), float(facts["unknown"])
+        weakref.finalize(tokens, os.close, hold(path))
     except (OSError, ValueError, RecursionError, KeyError, TypeError):
         return None
     return EncodedText(tokens, length(source), unknown) if len(tokens) == found else None
