@@ -176,7 +176,7 @@ class _Training:
     def __init__(self, job: Job, run: Run, bar: RichProgress, world: World) -> None:
         self.job, self.recipe, self.run, self.world = job, job.recipe, run, world
         self.bar = bar
-        self.row = bar.add_task(f"{self.recipe.name}/{self.recipe.seed}", total=None, count="", note="")
+        self.row = bar.add_task(f"{self.recipe.name}/{run.folder.name}", total=None, count="", note="")
 
     def prepared(self) -> Trainer:
         """Return the loop with all that it needs, restored where the run had begun."""
@@ -238,7 +238,11 @@ class _Training:
         _forget_after(run.folder / METRICS_CSV, step)
         write_text(run.folder / RECIPE, job.recipe.to_yaml())
         manifest = run.manifest
-        resumption = {**provenance(manifest["device"]), "step": step, "changes": list(resumed.changes)}
+        resumption = {
+            **provenance(manifest.get("device", device_name(job.device))),
+            "step": step,
+            "changes": list(resumed.changes),
+        }
         given = {override.partition("=")[0] for override in job.overrides}
         kept = [override for override in manifest.get("overrides", []) if override.partition("=")[0] not in given]
         run.update(
@@ -254,20 +258,32 @@ class _Training:
         if self.board:
             self.board.step(update)
         if not self.bar.disable:
-            rate = f"{update.samples_per_second:,.0f} {self.task.short}/s"
-            note = f"loss {update.loss.item():.2f} {self._validated(update)}{rate}"
+            checked = update.validation
+            found = {"loss": checked.loss, **checked.measures} if checked else None
+            note = self._note(update.loss.item(), found, update.samples_per_second)
             count = f"{update.epoch}/{self.recipe.train.epochs}"
             self.bar.update(self.row, completed=update.step, count=count, note=note)
 
-    def _validated(self, update: Update) -> str:
-        """Return what the last validation found, of what an epoch is chosen by."""
-        if (found := update.validation) is None:
-            return ""
-        return f"val {self.objective.measure.formatted(self.objective.value(found.loss, found.measures))} "
+    def _note(self, loss: float, found: Mapping[str, float] | None, samples_per_second: float) -> str:
+        """Return the loss, what a validation ``found`` of what an epoch is chosen by, and the speed."""
+        rate = f"{samples_per_second:,.0f} {self.task.short}/s"
+        if found is None:
+            return f"loss {loss:.2f} {rate}"
+        value = self.objective.value(found["loss"], found)
+        return f"loss {loss:.2f} val {self.objective.measure.formatted(value)} {rate}"
+
+    def _tell_epoch(self, trained: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        """Show what an epoch came to, in a line of its own where the bar is not drawn."""
+        note = self._note(trained["loss"], found, trained[f"{self.data.unit}_per_second"])
+        count = f"{trained['epoch']}/{self.recipe.train.epochs}"
+        self.bar.update(self.row, completed=trained["step"], count=count, note=note)
+        if not console.is_terminal:
+            console.print(f"{self.run.folder}: epoch {count}  {note}")
 
     def _on_epoch(self, rows: list[dict[str, Any]]) -> None:
         run = self.run
         append_rows(run.folder / METRICS_CSV, rows)
+        self._tell_epoch(*rows)
         note_epoch(run, self.model, rows[0]["epoch"])
         if self.board:
             self.board.epoch(rows)

@@ -36,7 +36,7 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
     that were measured on weights which the run no longer has are left out; once a file that is said of those that were
     not measured again.
     """
-    newest = {(run.label, run.seed): run for run in sorted(runs, key=lambda run: str(run.manifest["start"]))}
+    newest = {(run.label, run.seed): run for run in sorted(runs, key=lambda run: str(run.manifest.get("start") or ""))}
     parts = []
     folder = shared_folder(label for label, _ in newest)
     for (label, seed), run in newest.items():

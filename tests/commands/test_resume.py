@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 import torch
 
+from kattn_cli.commands.list.listing import LISTS
 from kattn_cli.commands.train.train import train
 from kattn_cli.errors import RunError
-from kattn_cli.runs.csv_rows import read_rows
+from kattn_cli.runs.csv_rows import read_rows, write_rows
 from kattn_cli.runs.run import Run
 
 CPU = torch.device("cpu")
@@ -92,11 +94,68 @@ def test_a_run_without_a_checkpoint_goes_on_with_the_recipe_it_says(
     """It died in its first epoch: rows of the new training alone, its recipe and what changed written down."""
     results, run = interrupted
     shutil.rmtree(run.folder / "checkpoints")
+    write_rows(run.folder / "metrics.csv", read_rows(run.folder / "metrics.csv")[:2])
     resume(run.folder, results, "train.lr=0.001", force=True)
     assert "lr: 0.001\n" in (run.folder / "recipe.yaml").read_text()
     assert run.manifest["resumptions"][-1]["step"] == 0
     assert len(read_rows(run.folder / "metrics.csv")) == 4
     assert run.label == "tiny train.lr=0.001"
+
+
+@pytest.mark.parametrize("status", ["interrupted", "finished"])
+def test_what_has_lost_its_state_is_not_trained_anew(
+    interrupted: tuple[Path, Run], tiny_recipe: Path, status: str
+) -> None:
+    """Over its own rows and weights."""
+    results, run = interrupted
+    run.update(status=status)
+    (run.folder / "checkpoints" / "resume.pt").unlink()
+    (run.folder / "checkpoints" / "resume.previous.pt").unlink()
+    before = {path: path.read_bytes() for path in run.folder.rglob("*") if path.is_file()}
+    words = (
+        f"{run.folder}: its state, checkpoints/resume.pt, is gone, so its training cannot go on. Put the file back, or "
+        f"move the run away, or leave out --resume: a new run begins (init_from={run.folder} from its weights)"
+    )
+    for named in (tiny_recipe, run.folder):
+        for force in (False, True):
+            with pytest.raises(RunError) as caught:
+                resume(named, results, "train.epochs=3", force=force)
+            assert str(caught.value) == words
+    assert {path: path.read_bytes() for path in run.folder.rglob("*") if path.is_file()} == before
+
+
+def test_a_finished_run_of_another_recipe_is_left_alone_which_is_said(
+    interrupted: tuple[Path, Run], tiny_recipe: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    results, run = interrupted
+    run.update(status="finished")
+    (fresh,) = resume(tiny_recipe, results, "train.epochs=1", "train.warmup_epochs=0", "train.lr=0.01")
+    assert fresh.folder == results / "tiny" / "0-2"
+    out = capfd.readouterr().out
+    words = r"train\.epochs was 2 and is 1; train\.lr was 0\.005 and is 0\.01"
+    assert re.search(rf"^{run.folder}: is finished with another recipe: {words}; .*a new run begins$", out, re.M)
+    assert re.search(r"^tiny/0-2 +epoch 1/1 ", out, re.M), "the bar names the run's folder"
+
+
+def test_a_damaged_manifest_and_the_line_that_mends_it(
+    interrupted: tuple[Path, Run], tiny_recipe: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    results, run = interrupted
+    before = run.manifest
+    path = run.folder / "manifest.json"
+    path.write_text(path.read_text()[:100])
+    for named in (tiny_recipe, run.folder):
+        with pytest.raises(RunError) as caught:
+            resume(named, results)
+        assert str(caught.value).startswith(f"{path}: cannot be read as a manifest (")
+    line = re.search(r"or write ({.*}) there", str(caught.value))
+    assert line
+    path.write_text(line[1])
+    assert [row[:2] for row in LISTS["runs"](results)] == [("tiny/0", "interrupted")]
+    (mended,) = resume(tiny_recipe, results)
+    assert mended == run
+    for key in ("best_epoch", "best_validation_top1", "parameters", "chosen_on", "reads"):
+        assert run.manifest[key] == before[key]
 
 
 def test_a_run_of_another_host_is_gone_on_with(interrupted: tuple[Path, Run], tiny_recipe: Path) -> None:

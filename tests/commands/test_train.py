@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import torch
 
 from kattn_cli.commands.train.dry_run import dry_run
 from kattn_cli.commands.train.train import train
+from kattn_cli.console import console
 from kattn_cli.errors import CheckpointError, RecipeError, RunError
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.build import build, data_of
@@ -40,6 +42,28 @@ def test_seeds_of_the_recipe_and_of_the_command_line(tiny_recipe: Path, tmp_path
     assert table.loc["params", "std"] == 0
     (one,) = run_tiny(tiny_recipe, tmp_path, "seeds=[3, 1]", "train.epochs=1", "train.warmup_epochs=0", seeds=(7,))
     assert one.seed == 7
+
+
+def test_a_line_for_each_epoch_where_there_is_no_terminal(
+    tiny_recipe: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what that epoch's own validation found, which the bar ends on, too."""
+    (run,) = run_tiny(tiny_recipe, tmp_path)
+    out = capfd.readouterr().out.splitlines()
+    metrics = pd.read_csv(run.folder / "metrics.csv").set_index(["split", "epoch"])
+    notes = []
+    for epoch in (1, 2):
+        trained, found = metrics.loc[("train", epoch)], metrics.loc[("validation", epoch)]
+        notes.append(
+            f"loss {trained['loss']:.2f} val top-1 {found['top1']:.1f} {trained['images_per_second']:,.0f} img/s"
+        )
+    assert [line for line in out if ": epoch " in line] == [
+        f"{run.folder}: epoch {epoch}/2  {note}" for epoch, note in enumerate(notes, 1)
+    ]
+    assert any(line.startswith("tiny/0") and notes[1] in line for line in out)
+    monkeypatch.setattr(console, "quiet", True)
+    run_tiny(tiny_recipe, tmp_path)
+    assert capfd.readouterr().out == ""
 
 
 def test_choosing_on_the_test_set_is_written_on_every_row(tiny_recipe: Path, tmp_path: Path) -> None:

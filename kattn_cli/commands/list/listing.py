@@ -90,7 +90,7 @@ def _runs(results: Path) -> Rows:
         yield (
             run.folder.relative_to(results).as_posix(),
             run.status,
-            str(manifest["start"])[:16].replace("T", " "),
+            str(manifest.get("start") or "")[:16].replace("T", " "),
             best_epoch(run),
         )
 

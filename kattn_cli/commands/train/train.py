@@ -63,7 +63,7 @@ def _plan(
     ]
     plan, done = [], []
     for recipe, path in asked:
-        resumed = find_unfinished(recipe, path, results, force=force) if find else None
+        resumed = find_unfinished(recipe, path, results, force=force, tell=console.print) if find else None
         if resumed and resumed.done:
             console.print(f"{resumed.run.folder}: is finished", markup=False)
             done.append(resumed.run)
