@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import kattn_cli
+from kattn_cli.attention.user_file import faults_of_user_files
 from kattn_cli.errors import KattnError, Stopped
 
 COMMANDS = {
@@ -101,7 +102,8 @@ def root(
 def main() -> None:
     """Run the app: 2 for a fault of the input, 130 for Ctrl-C; a bug keeps its traceback."""
     try:
-        app()
+        with faults_of_user_files():
+            app()
     except KattnError as error:
         typer.echo(str(error), err=True)
         sys.exit(2)

@@ -48,7 +48,7 @@ def build_attention(
         return cls(dim, heads, seq_len=seq_len, causal=causal, **arguments(cls, options))
     except ValueError as error:
         raise RecipeError(f"attention {name}: {error}") from error
-    except Exception as error:
-        if not names_a_file(name):
+    except BaseException as error:
+        if not names_a_file(name) or isinstance(error, KeyboardInterrupt):
             raise
         raise RecipeError(f"attention {name}: {one_line(error)}") from error

@@ -204,7 +204,9 @@ def _forward_faults(path: KeyPath, module: torch.nn.Module, shape: tuple[int, in
     """Yield what a mechanism of the user's own does wrong with one sample."""
     try:
         out = module(torch.zeros(shape))
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         yield Fault(path, f"forward fails: {one_line(error)}")
         return
     if getattr(out, "shape", None) != shape:

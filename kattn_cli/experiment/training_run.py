@@ -16,12 +16,13 @@ import torch
 from rich.progress import Progress as RichProgress
 from torch import Tensor
 
+from kattn_cli.attention.user_file import faults_of_user_files
 from kattn_cli.console import console
 from kattn_cli.data.loaded import LoadedData
 from kattn_cli.data.vocabulary import VOCABULARY_FILE
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, RunError, Stopped
-from kattn_cli.experiment.build import data_of
+from kattn_cli.experiment.build import build, data_of
 from kattn_cli.experiment.resume import Resumption
 from kattn_cli.kernels.choice import version
 from kattn_cli.models import AttentionModel, Classifier
@@ -113,22 +114,32 @@ class _Follower(Run):
 def train_one(job: Job, bar: RichProgress, world: World | None = None) -> Run:
     """Train; of the processes of ``world`` the first one writes, and each returns the run.
 
+    Data, model and the weights to begin from are made before the run's folder is: what is wrong with them leaves none.
+
     Raises:
         Stopped: if the user stopped it, with what was kept and how to go on.
-        KattnError: if it cannot go on; the run's folder stands first in its text.
+        KattnError: if it cannot go on; the run's folder stands first in its text, or the recipe where there is none.
     """
     world = world or World()
+    what = str(job.resumed.run.folder) if job.resumed else job.recipe.name
+    try:
+        with faults_of_user_files():
+            training = _Training(job, bar, world)
+    except KeyboardInterrupt:
+        raise Stopped(f"{what}: stopped before a step was made", 128 + signal.SIGINT) from None
+    except KattnError as error:
+        raise type(error)(f"{what}: {error}") from None
     run = world.on_main(lambda: _run_of(job))
     run = run if world.main else _Follower(run.folder)
     with run.hold():
-        return _train_held(job, run, bar, world)
+        return _train_held(training, run, bar, world)
 
 
-def _train_held(job: Job, run: Run, bar: RichProgress, world: World) -> Run:
+def _train_held(training: _Training, run: Run, bar: RichProgress, world: World) -> Run:
     run.begin(threads=torch.get_num_threads(), processes=world.size, operators=version())
-    training = _Training(job, run, bar, world)
     try:
-        done = training.prepared().run()
+        with faults_of_user_files():
+            done = training.begun(run).run()
     except Interrupted as stop:
         bar.stop()
         run.try_end("interrupted", reason=str(stop))
@@ -166,35 +177,35 @@ def _run_of(job: Job) -> Run:
 class _Training:
     """One training under way: its task, data, model and loop, and what is kept and shown of each step and epoch."""
 
-    task: AnyTask
-    data: LoadedData
-    objective: Objective
-    model: AttentionModel
-    trainer: Trainer
+    run: Run
     board: Board | None
 
-    def __init__(self, job: Job, run: Run, bar: RichProgress, world: World) -> None:
-        self.job, self.recipe, self.run, self.world = job, job.recipe, run, world
+    def __init__(self, job: Job, bar: RichProgress, world: World) -> None:
+        self.job, self.recipe, self.world = job, job.recipe, world
         self.bar = bar
-        self.row = bar.add_task(f"{self.recipe.name}/{run.folder.name}", total=None, count="", note="")
-
-    def prepared(self) -> Trainer:
-        """Return the loop with all that it needs, restored where the run had begun."""
-        recipe, run, world = self.recipe, self.run, self.world
+        self.row = bar.add_task(self.recipe.name, total=None, count="", note="")
+        recipe, begun = self.recipe, job.resumed
+        self.goes_on = begun is not None and world.on_main(lambda: has_state(begun.run.folder))
         seed_torch(recipe.seed, Stream.INITIALISATION)
-        self.data = data_of(recipe)
-        self.task = task_reading(self.data.reads)
-        self.objective = self.task.objective(self.data)
-        self.model = self.task.build(recipe, self.data).to(self.job.device)
-        state = world.on_main(self._state)
-        if state is None:
-            self._begin_from()
-        logged = recipe.train.tensorboard and world.main
-        self.board = Board(run.folder, state["progress"]["step"] if state else 0) if logged else None
+        self.data: LoadedData = data_of(recipe)
+        self.task: AnyTask = task_reading(self.data.reads)
+        self.objective: Objective = self.task.objective(self.data)
+        self.model: AttentionModel = build(recipe, self.data).to(job.device)
+        self.transfer = None if self.goes_on else self._initialised()
         hooks = Hooks(self._on_step, self._on_epoch, self._save)
         self.trainer = Trainer(self.model, self.data, self.objective, recipe.train, recipe.seed, hooks, world)
-        if state is not None:
-            self.trainer.restore(state)
+
+    def begun(self, run: Run) -> Trainer:
+        """Return the loop for the run's folder, restored where the run had begun."""
+        self.run, world = run, self.world
+        self.bar.update(self.row, description=f"{self.recipe.name}/{run.folder.name}")
+        if self.goes_on:
+            self.trainer.restore(world.on_main(lambda: load_state(run.folder, on_damage=console.print)))
+        if self.transfer:
+            run.update(weights=asdict(self.transfer))
+            console.print(f"{run.folder}: {self.transfer}")
+        logged = self.recipe.train.tensorboard and world.main
+        self.board = Board(run.folder, self.trainer.progress.step) if logged else None
         if self.job.resumed and world.main:
             self._go_on(self.job.resumed)
         if world.main and (vocabulary := self.task.vocabulary(self.data)):
@@ -214,23 +225,15 @@ class _Training:
             return {}
         return {"peak_memory_mib": round(self.trainer.peak_memory(), 1)}
 
-    def _state(self) -> dict[str, Any] | None:
-        """What an earlier half of the training left, read by the first process for all."""
-        folder = self.run.folder
-        return load_state(folder, on_damage=partial(console.print, markup=False)) if has_state(folder) else None
-
-    def _begin_from(self) -> None:
-        """Take the weights that the recipe says to begin from; what became of them goes to console and manifest."""
+    def _initialised(self) -> Transfer | None:
+        """Take the weights that the recipe says to begin from, and return what became of them."""
         recipe, model = self.recipe, self.model
-        transfer: Transfer | None = None
         if recipe.init_from:
-            transfer = initialise_from(model, recipe.init_from)
-        elif isinstance(recipe.model, TimmModel) and recipe.model.weights:
+            return initialise_from(model, recipe.init_from)
+        if isinstance(recipe.model, TimmModel) and recipe.model.weights:
             assert isinstance(model, Classifier)
-            transfer = load_pretrained(model, recipe.model.name, recipe.model.weights)
-        if transfer:
-            self.run.update(weights=asdict(transfer))
-            console.print(f"{self.run.folder}: {transfer}", markup=False)
+            return load_pretrained(model, recipe.model.name, recipe.model.weights)
+        return None
 
     def _go_on(self, resumed: Resumption) -> None:
         """Write down that the run goes on, from where, and with which recipe."""

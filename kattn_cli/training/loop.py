@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter, ValidationError
 from timm.utils import ModelEmaV3
 from torch import Tensor
 
@@ -157,29 +158,35 @@ class Trainer:
         Raises:
             TrainingError: if it is of another model, or an epoch has another number of steps now.
         """
-        if state.get("steps_per_epoch", self.steps_per_epoch) != self.steps_per_epoch:
+        per_epoch = state.get("steps_per_epoch", self.steps_per_epoch)
+        if isinstance(per_epoch, int) and per_epoch != self.steps_per_epoch:
             raise TrainingError(
-                f"an epoch had {state['steps_per_epoch']:,} steps and has {self.steps_per_epoch:,}, with other data, "
+                f"an epoch had {per_epoch:,} steps and has {self.steps_per_epoch:,}, with other data, "
                 "batches or numbers of processes; without --resume a new run begins"
             )
+        if "progress" not in state:
+            raise TrainingError("the state does not say how far the training came; without --resume a new run begins")
         try:
-            load_full_state(self.model, self.optimizer, state["model"], state["optimizer"])
-        except (RuntimeError, ValueError, KeyError, IndexError) as error:
+            self.progress = TypeAdapter(Progress).validate_python(asdict(Progress(**state["progress"])))
+        except (TypeError, ValidationError):
+            raise TrainingError("the state is an earlier version's; without --resume a new run begins") from None
+        try:
+            self._take_over(state)
+        except (RuntimeError, ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             first = " ".join(str(error).split("\n")[:2])
             raise TrainingError(
                 f"the state does not fit the recipe: {first}; without --resume a new run begins"
             ) from None
+
+    def _take_over(self, state: dict[str, Any]) -> None:
+        load_full_state(self.model, self.optimizer, state["model"], state["optimizer"])
         if scaler := state.get("scaler"):
             self.scaler.load_state_dict(scaler)
         if self.ema:
             self.ema.module.load_state_dict(state.get("ema") or state["model"])
-        try:
-            self.progress = Progress(**state["progress"])
-        except TypeError:
-            raise TrainingError("the state is an earlier version's; without --resume a new run begins") from None
         self._saved_step = self.progress.step
         if self.world.main:
-            self._sums.copy_(torch.tensor(self.progress.sums, dtype=torch.float64))
+            self._sums.copy_(torch.tensor(self.progress.sums, dtype=torch.float64).view_as(self._sums))
 
     def run(self) -> Progress:
         """Train to the end, and return where the training then stands.

@@ -171,9 +171,10 @@ def test_begun_from_another_vocabulary(written: Path, results: Path, capfd: pyte
     said = kattn(capfd, "train", written / "sentences.yaml", f"init_from={source}", "--results", results)
     assert said.code == 2
     assert said.err.strip() == (
-        f"{results / 'sentences' / '0'}: {source / 'checkpoints' / 'best.safetensors'}: has a vocabulary of 27 tokens, "
+        f"sentences: {source / 'checkpoints' / 'best.safetensors'}: has a vocabulary of 27 tokens, "
         "and the recipe's data one of 9; data.vocabulary_from takes that of a run"
     )
+    assert not (results / "sentences").exists(), "what cannot begin is no run"
     assert faults(capfd, written, results, "sentences", f"data.vocabulary_from={results / 'series' / '0'}") == [
         f"data.vocabulary_from  {results / 'series' / '0'}: has no vocabulary.json; give a run's folder, a "
         "vocabulary.json, a tokenizer.json, or gpt2"

@@ -11,7 +11,7 @@ import torch
 from kattn_cli.commands.train.dry_run import dry_run
 from kattn_cli.commands.train.train import train
 from kattn_cli.console import console
-from kattn_cli.errors import CheckpointError, RecipeError, RunError
+from kattn_cli.errors import CheckpointError, RecipeError, RunError, TrainingError
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.build import build, data_of
 from kattn_cli.runs.csv_rows import read_rows
@@ -132,6 +132,46 @@ def test_fine_tuning_begins_from_a_run(tiny_recipe: Path, tmp_path: Path, capfd:
     assert "resized: patch_embed.proj" in capfd.readouterr().out
     assert tuned.manifest["best_validation_top1"] == pytest.approx(first.manifest["best_validation_top1"], abs=5)
     assert tuned.manifest["weights"]["source"].endswith("best.safetensors")
+
+
+OWN = """
+import sys
+
+from torch import nn
+
+
+class Own(nn.Module):
+    def __init__(self, dim, heads, *, seq_len, causal=False, ends=False):
+        super().__init__()
+        self.ends, self.w = ends, nn.Linear(dim, dim)
+
+    def forward(self, x):
+        if self.training and len(x) > 1:
+            sys.exit(0) if self.ends else x @ x
+        return self.w(x)
+"""
+
+
+@pytest.mark.parametrize("ends", ["true", "false"])
+def test_a_mechanism_that_fails_in_training_only_is_one_line(tiny_recipe: Path, tmp_path: Path, ends: str) -> None:
+    own = tmp_path / "own.py"
+    own.write_text(OWN)
+    with pytest.raises(RecipeError) as caught:
+        run_tiny(tiny_recipe, tmp_path, f"attention={{name: {own}:Own, ends: {ends}}}")
+    run = Run(tmp_path / "results" / "tiny" / "0")
+    error = "SystemExit: 0" if ends == "true" else "RuntimeError: "
+    assert str(caught.value).startswith(f"{run.folder}: {own}, line 14, in forward: {error}")
+    assert "\n" not in str(caught.value)
+    assert (run.status, f"{own}, line 14" in run.manifest["reason"]) == ("failed", True)
+
+
+def test_what_cannot_begin_is_no_run(tiny_recipe: Path, tmp_path: Path) -> None:
+    (first,) = run_tiny(tiny_recipe, tmp_path, "train.epochs=1", "train.warmup_epochs=0")
+    with pytest.raises(CheckpointError, match=r"^tuned: .*: is of another architecture"):
+        run_tiny(tiny_recipe, tmp_path, "name=tuned", f"init_from={first.folder}", "model.dim=32")
+    with pytest.raises(TrainingError, match=r"^few: no step would be made"):
+        run_tiny(tiny_recipe, tmp_path, "name=few", "train.batch_size=2000", "train.accumulate=2000")
+    assert [one.name for one in (tmp_path / "results").iterdir()] == ["tiny"]
 
 
 def test_weights_that_are_damaged_are_told_before_there_is_a_run(tiny_recipe: Path, tmp_path: Path) -> None:

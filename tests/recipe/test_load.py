@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -496,7 +497,7 @@ def test_presets_are_written_out(name: str, tmp_path: Path) -> None:
 
 def test_weights_become_an_absolute_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("w.pth").touch()
+    torch.save({"head.bias": torch.zeros(3)}, "w.pth")
     text = "name: w\nattention: softmax\ndata: {image_size: 32}\nmodel: {name: test_vit, weights: w.pth}\n"
     Path("w.yaml").write_text(text, encoding="utf-8")
     model = load(Path("w.yaml")).model

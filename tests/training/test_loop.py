@@ -235,6 +235,20 @@ def test_a_state_of_another_model_or_number_of_steps_is_refused(tiny_recipe: Pat
             trainer(load(tiny_recipe, [override]), Recorder(), tmp_path).restore(recorder.state)
     with pytest.raises(TrainingError, match=r"an epoch had 5 steps and has 10, with other data"):
         trainer(load(tiny_recipe, ["train.batch_size=128"]), Recorder(), tmp_path).restore(recorder.state)
+    state = recorder.state
+    progress = state["progress"]
+    faults = {
+        "does not say how far the training came": {key: one for key, one in state.items() if key != "progress"},
+        "the state is an earlier version's": {**state, "progress": {**progress, "step": "five"}},
+        "the state is an earlier version's; ": {**state, "progress": {**progress, "of_old": 1}},
+        "the state is an earlier version's; without": {**state, "progress": 3},
+        "the state does not fit the recipe: .*size": {**state, "progress": {**progress, "sums": [1.0]}},
+        "the state does not fit the recipe: .*model": {key: one for key, one in state.items() if key != "model"},
+        "the state does not fit the recipe: ": {**state, "optimizer": 3},
+    }
+    for told, broken in faults.items():
+        with pytest.raises(TrainingError, match=told):
+            trainer(load(tiny_recipe), Recorder(), tmp_path).restore(broken)
     other = trainer(load(tiny_recipe, ["train.ema=0.9", "train.weight_decay=0.3"]), Recorder(), tmp_path)
     other.restore(recorder.state)
     assert {group["weight_decay"] for group in other.optimizer.param_groups} == {0.0, 0.3}
