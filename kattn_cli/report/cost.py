@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 from typing import Any
 
 import pandas as pd
 
 from kattn_cli.report.groups import Group
 from kattn_cli.report.page import Block, Part, Picture
-from kattn_cli.runs.csv_rows import whole_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.complexity import exponents, not_counted, shortfalls, summary
 from kattn_cli.tables.costs import FLAT, decoding_verdicts, model_ratios, solver_ratios
+from kattn_cli.tables.frames import frame
 from kattn_cli.tables.text import Table, bullets, escaped, listed, short
 
 SPEEDS = ("images_per_second", "sequences_per_second", "tokens_per_second", "windows_per_second")
@@ -35,7 +34,11 @@ def cost_part(group: Group, flops: Mapping[str, Flops]) -> Part:
     Args:
         flops: by label; of a label that is not there, nothing is said.
     """
-    speeds = {label: [_speed(run) for run in runs] for label, runs in group.by_label.items()}
+    by_folder = _speeds(group.runs)
+    unknown = "", math.nan
+    speeds = {
+        label: [by_folder.get(str(run.folder), unknown) for run in runs] for label, runs in group.by_label.items()
+    }
     unit = next((name for one in speeds.values() for name, _ in one if name), SPEEDS[0]).removesuffix("_per_second")
     rows = []
     for label, runs in group.by_label.items():
@@ -86,15 +89,18 @@ def _uncounted(flops: Mapping[str, Flops]) -> list[Block]:
     ]
 
 
-def _speed(run: Run) -> tuple[str, float]:
-    """Return the name of the column, and its median over the epochs of training."""
-    text = whole_rows(run.folder / "metrics.csv").strip()
-    table = pd.read_csv(StringIO(text)) if text else pd.DataFrame()
-    name = next((column for column in SPEEDS if column in table), "")
-    if not name:
-        return "", math.nan
+def _speeds(runs: Sequence[Run]) -> dict[str, tuple[str, float]]:
+    """Return by folder the name of the column, and its median over the epochs of training."""
+    table = frame(runs, "metrics.csv")
+    names = [column for column in SPEEDS if column in table]
+    if not names:
+        return {}
     rows = table[table["split"] == "train"] if "split" in table else table
-    return name, float(rows[name].median())
+    medians = rows.groupby("folder")[names].median()
+    return {
+        str(folder): next(((name, float(value)) for name, value in of_run.dropna().items()), ("", math.nan))
+        for folder, of_run in medians.iterrows()
+    }
 
 
 def _mean(values: Any) -> float:

@@ -8,21 +8,12 @@ from functools import cached_property
 from typing import Any
 
 from kattn_cli.report.page import slug, unique
-from kattn_cli.runs.run import Run
+from kattn_cli.runs.run import Snapshot
 from kattn_cli.tables.frames import shared_folder
 from kattn_cli.tables.values import values
 
 COSTS = ("params", "train s")
 """Quantities of a comparison that are not how good a model is."""
-
-
-class FinishedRun(Run):
-    """A run that does not change any more: its files are read once."""
-
-    @cached_property
-    def manifest(self) -> dict[str, Any]:
-        """See :class:`~kattn_cli.runs.run.Run`."""
-        return super().manifest
 
 
 @dataclass(frozen=True)
@@ -32,13 +23,17 @@ class Group:
     name: str
     data: str
     slug: str
-    runs: Sequence[FinishedRun]
+    runs: Sequence[Snapshot]
+
+    def __reduce__(self) -> tuple[type[Group], tuple[Any, ...]]:
+        """Go to another process without what was read, which is still being added to."""
+        return type(self), (self.name, self.data, self.slug, self.runs)
 
     @cached_property
-    def by_label(self) -> Mapping[str, Sequence[FinishedRun]]:
+    def by_label(self) -> Mapping[str, Sequence[Snapshot]]:
         """The runs without the folder that all share: softmax first, then symmetric attention, the others by name."""
         folder = shared_folder(run.label for run in self.runs)
-        found: dict[str, list[FinishedRun]] = {}
+        found: dict[str, list[Snapshot]] = {}
         for run in sorted(self.runs, key=lambda run: run.seed):
             found.setdefault(run.label.removeprefix(folder), []).append(run)
         first = ("softmax", "symmetric")
@@ -73,9 +68,9 @@ class Group:
         return found
 
 
-def groups_of(runs: Sequence[FinishedRun]) -> list[Group]:
+def groups_of(runs: Sequence[Snapshot]) -> list[Group]:
     """Return the runs by the folder of the recipe's name and the data set, in the order of their names."""
-    found: dict[tuple[str, str], list[FinishedRun]] = {}
+    found: dict[tuple[str, str], list[Snapshot]] = {}
     for run in runs:
         found.setdefault((run.name.rpartition("/")[0], _data(run.recipe)), []).append(run)
     groups: list[Group] = []

@@ -169,10 +169,10 @@ def _records(path: Path, text: str) -> Iterator[list[str]]:
         raise RunError(f"{path}: cannot be read as a table ({error})") from None
 
 
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV as text; none where there is no file. Half a row at its end is left out.
+def read_records(path: Path) -> list[list[str]]:
+    """Return a CSV's header and rows as they stand there; nothing where there is no file.
 
-    Fingerprints of weights are those of today: see :func:`~kattn_cli.runs.weights.fingerprints_now`.
+    Half a row at its end is left out.
 
     Raises:
         RunError: if it cannot be read, or has a row that does not fit its header.
@@ -182,6 +182,18 @@ def read_rows(path: Path) -> list[dict[str, str]]:
         if len(record) != len(records[0]):
             have = f"row {number} has {len(record)} fields, and the header {len(records[0])}"
             raise RunError(f"{path}: {have}; mend or remove that row")
+    return records
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV as text; none where there is no file. Half a row at its end is left out.
+
+    Fingerprints of weights are those of today: see :func:`~kattn_cli.runs.weights.fingerprints_now`.
+
+    Raises:
+        RunError: if it cannot be read, or has a row that does not fit its header.
+    """
+    records = read_records(path)
     rows = [dict(zip(records[0], record, strict=True)) for record in records[1:]]
     if records and {"checkpoint", WEIGHTS} <= set(records[0]):
         now = fingerprints_now(path.parent, rows)

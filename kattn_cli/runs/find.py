@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kattn_cli.console import warn
 from kattn_cli.errors import RunError, did_you_mean
-from kattn_cli.runs.run import MANIFEST, Run
+from kattn_cli.runs.run import MANIFEST, Run, Snapshot
 
 
 def all_runs(results: Path, *, unreadable: bool = False) -> list[Run]:
@@ -18,15 +18,20 @@ def all_runs(results: Path, *, unreadable: bool = False) -> list[Run]:
     ``unreadable``: with those whose manifest cannot be read, before all. Else they are left out: one broken manifest is
     no reason not to see the other runs.
     """
+    return [Run(run.folder) for run in snapshots(results, unreadable=unreadable)]
+
+
+def snapshots(results: Path, *, unreadable: bool = False) -> list[Snapshot]:
+    """Return the runs of :func:`all_runs` as they are now."""
     runs, faults = _read(results)
     return [*faults, *runs] if unreadable else runs
 
 
-def _read(results: Path) -> tuple[list[Run], dict[Run, RunError]]:
+def _read(results: Path) -> tuple[list[Snapshot], dict[Snapshot, RunError]]:
     """Return the runs below ``results``, oldest first, and what is wrong with those that cannot be read."""
-    starts: dict[Run, str] = {}
-    faults: dict[Run, RunError] = {}
-    for run in sorted(map(Run, _folders(results)), key=lambda run: str(run.folder)):
+    starts: dict[Snapshot, str] = {}
+    faults: dict[Snapshot, RunError] = {}
+    for run in sorted(map(Snapshot, _folders(results)), key=lambda run: str(run.folder)):
         try:
             starts[run] = str(run.manifest.get("start") or "")
         except RunError as fault:
@@ -52,10 +57,10 @@ def own_runs(results: Path) -> list[Run]:
     own = _usable(results, lambda run: "reference" not in run.folder.relative_to(results).parts[:1])
     if not own:
         raise RunError(f"No run under {results}/ yet. Make one with: kattn train quickstart/softmax")
-    return own
+    return [Run(run.folder) for run in own]
 
 
-def _usable(folder: Path, meant: Callable[[Run], bool] = lambda run: True) -> list[Run]:
+def _usable(folder: Path, meant: Callable[[Run], bool] = lambda run: True) -> list[Snapshot]:
     """Return the runs below ``folder`` that are ``meant``; a line says which of them cannot be read.
 
     Raises:
@@ -85,17 +90,17 @@ def find_runs(results: Path, references: Sequence[str]) -> list[Run]:
     found: dict[Path, Run] = {}
     for reference in references:
         for run in _runs_of(results, reference):
-            found[run.folder.resolve()] = run
+            found[run.folder.resolve()] = Run(run.folder)
     return list(found.values())
 
 
-def _runs_of(results: Path, reference: str) -> list[Run]:
+def _runs_of(results: Path, reference: str) -> list[Snapshot]:
     for folder in (Path(reference), results / reference):
         if os.path.lexists(folder / MANIFEST):
-            return [Run(folder)]
+            return [Snapshot(folder)]
         if folder.is_dir() and (runs := _usable(folder)):
             return _newest_of_each(runs)
-    runs = all_runs(results)
+    runs = snapshots(results)
     known = {run.name for run in runs} | {run.folder.relative_to(results).as_posix() for run in runs}
     if not known:
         raise RunError(
@@ -106,11 +111,11 @@ def _runs_of(results: Path, reference: str) -> list[Run]:
     raise RunError(f"{reference}: no such run under {results}/{hint}")
 
 
-def _newest_of_each(runs: Sequence[Run]) -> list[Run]:
+def _newest_of_each(runs: Sequence[Snapshot]) -> list[Snapshot]:
     """Return the last finished run (or else the last) of each label and seed of ``runs``, which stand oldest first."""
     finished_last = sorted(runs, key=lambda run: run.status == "finished")
-    chosen = {(run.label, run.seed): run for run in finished_last}
-    return [run for run in runs if run in chosen.values()]
+    chosen = set({(run.label, run.seed): run for run in finished_last}.values())
+    return [run for run in runs if run in chosen]
 
 
 def figures_folder(results: Path, runs: Sequence[Run]) -> Path:

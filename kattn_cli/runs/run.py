@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from kattn_cli.errors import RunError
+from kattn_cli.runs.csv_rows import read_records
 from kattn_cli.runs.lock import holding, writing
 from kattn_cli.runs.process import NO_PROCESS, is_here, may_be_alive, this_process
 from kattn_cli.runs.provenance import now
@@ -102,6 +104,13 @@ class Run:
             return {}
         return _read_recipe(path, changed)
 
+    def records(self, table: str) -> list[list[str]]:
+        """Return the header and the rows of a CSV of the run; not to be changed.
+
+        See :func:`~kattn_cli.runs.csv_rows.read_records`.
+        """
+        return read_records(self.folder / table)
+
     @property
     def name(self) -> str:
         """Return the recipe's name."""
@@ -181,6 +190,46 @@ class Run:
             self.update(measurements=[*self.manifest.get("measurements", []), {**record, "end": now()}])
 
 
+class Snapshot(Run):
+    """A run as it is when it is first asked: each of its files is read once, however often it is asked.
+
+    For what reads many runs, or must not see a run change on the way; what changes a run takes a :class:`Run`.
+    """
+
+    @classmethod
+    def of(cls, run: Run) -> Snapshot:
+        """Return the run itself if it is one."""
+        return run if isinstance(run, cls) else cls(run.folder)
+
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """See :class:`Run`."""
+        return super().manifest
+
+    @cached_property
+    def recipe(self) -> Mapping[str, Any]:
+        """See :class:`Run`."""
+        return super().recipe
+
+    def records(self, table: str) -> list[list[str]]:
+        """See :class:`Run`."""
+        if table not in self._tables:
+            self._tables[table] = super().records(table)
+        return self._tables[table]
+
+    @cached_property
+    def _tables(self) -> dict[str, list[list[str]]]:
+        return {}
+
+    def update(self, **changes: Any) -> None:
+        """Refuse: it would put back what others changed since."""
+        raise TypeError("a snapshot is not written; take a Run")
+
+    def __reduce__(self) -> tuple[type[Snapshot], tuple[Path]]:
+        """Go to another process without what was read."""
+        return type(self), (self.folder,)
+
+
 def _named(overrides: Sequence[str]) -> list[str]:
     """Return the overrides that a run is called after, in short."""
     given = dict(one.partition("=")[::2] for one in overrides)
@@ -191,18 +240,31 @@ def _named(overrides: Sequence[str]) -> list[str]:
     return [f"{key}={value}" for key, value in given.items() if key not in UNNAMED]
 
 
-@lru_cache(maxsize=4096)
+_SEED = re.compile(r"^seed: (\d+)$", re.MULTILINE)
+"""The line in which recipes of several seeds differ, as kattn writes it: all else is parsed once."""
+
+
+@lru_cache(maxsize=1 << 16)
 def _read_recipe(path: Path, changed: int) -> dict[str, Any]:
     """Return a recipe as it stands on disk. A report asks for each often; ``changed`` is when the file was."""
     import yaml
 
     try:
-        recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        seeds = _SEED.findall(text)
+        recipe = _parsed(_SEED.sub("seed: 0", text) if len(seeds) == 1 else text)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise RunError(f"{path}: cannot be read as a recipe ({' '.join(str(error).split())})") from None
     if not isinstance(recipe, dict):
         raise RunError(f"{path}: cannot be read as a recipe (it is no mapping)")
-    return recipe
+    return {**recipe, "seed": int(seeds[0])} if len(seeds) == 1 else recipe
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> Any:
+    import yaml
+
+    return yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
 
 def create_run(results: Path, name: str, seed: int, recipe_yaml: str, manifest: Mapping[str, Any]) -> Run:

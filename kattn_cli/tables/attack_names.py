@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import pandas as pd
 
@@ -39,7 +40,7 @@ def _has_budget(attack: str, epsilon: float) -> bool:
     return math.isfinite(epsilon) and (attack not in ATTACKS or ATTACKS[attack].needs_budget)
 
 
-def attack_name(row: pd.Series, apart: str = "") -> str:
+def attack_name(row: Mapping[str, Any], apart: str = "") -> str:
     """Return one row's name, with what tells it ``apart`` from rows that would have the same."""
     parts = [str(row["attack"]), epsilon_text(row["epsilon"], row.get("norm", "linf"))]
     parts += ["normalised"] if row.get("epsilon_units") == "normalised" else []
@@ -54,7 +55,8 @@ def named(table: pd.DataFrame) -> pd.DataFrame:
     No two measurements have one name: ``pgd 4/255 40 steps``, ``pgd 4/255 step 0.1``, ``pgd 4/255 last``.
     """
     differing = apart(table, ALWAYS, settings(table, (*ALWAYS, "step_size")))
-    names = [attack_name(row, words) for (_, row), words in zip(table.iterrows(), differing, strict=True)]
+    rows = table[[one for one in ALWAYS if one in table]].to_dict("records")
+    names = [attack_name(row, words) for row, words in zip(rows, differing, strict=True)]
     order = ["epsilon_units", "attack", "norm", "targeted", "epsilon", "steps", "restarts"]
     ranked = table.assign(name=names).sort_values(order, key=_rank, kind="stable")
     return ranked.reset_index(drop=True)

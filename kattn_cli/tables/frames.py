@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from kattn_cli.console import console
-from kattn_cli.runs.csv_rows import whole_rows
 from kattn_cli.runs.identity import DEFAULTS, FINGERPRINTS, WEIGHTS, identity
-from kattn_cli.runs.run import Run
+from kattn_cli.runs.run import Run, Snapshot
 from kattn_cli.runs.weights import fingerprints_now, has_still
 from kattn_cli.tables.attack_names import named, with_step_share
 from kattn_cli.tables.corruption_errors import errors_by_type, measured_together
@@ -36,39 +38,70 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
     that were measured on weights which the run no longer has are left out; once a file that is said of those that were
     not measured again.
     """
-    newest = {(run.label, run.seed): run for run in sorted(runs, key=lambda run: str(run.manifest.get("start") or ""))}
-    parts = []
+    seen = sorted(map(Snapshot.of, runs), key=lambda run: str(run.manifest.get("start") or ""))
+    newest = {(run.label, run.seed): run for run in seen}
     folder = shared_folder(label for label, _ in newest)
-    for (label, seed), run in newest.items():
-        path = run.folder / table
-        if text := whole_rows(path).strip():
-            read = pd.read_csv(StringIO(text), dtype=dict.fromkeys(FINGERPRINTS, str))
-            rows = _of_its_weights(run, path, read)
-            if rows.empty:
-                continue
-            mechanism = run.manifest.get("mechanism", label)
-            of_run = {"mechanism": mechanism, "run_seed": seed, "folder": str(run.folder)}
-            parts.append(rows.assign(label=label.removeprefix(folder), **of_run))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    rows = _rows(list(newest.values()), table)
+    if rows.empty:
+        return pd.DataFrame()
+    of_runs = [
+        (label.removeprefix(folder), run.manifest.get("mechanism", label), seed, str(run.folder))
+        for (label, seed), run in newest.items()
+    ]
+    columns = pd.DataFrame(of_runs, columns=["label", "mechanism", "run_seed", "folder"])
+    return rows.drop(columns=_RUN).assign(**columns.iloc[rows[_RUN]].set_axis(rows.index))
 
 
-def _of_its_weights(run: Run, path: Path, rows: pd.DataFrame) -> pd.DataFrame:
-    if not {"checkpoint", "weights"} <= set(rows):
+_RUN = "place of the run"
+
+
+def _rows(runs: Sequence[Snapshot], table: str) -> pd.DataFrame:
+    """Return the rows of the runs' files, in this order, with the place of each row's run among them.
+
+    Files with the same columns are parsed as one: a frame for each of many files would take a hundred times as long.
+    """
+    alike: dict[tuple[str, ...], dict[int, list[list[str]]]] = {}
+    for place, run in enumerate(runs):
+        if len(records := run.records(table)) > 1:
+            alike.setdefault(tuple(records[0]), {})[place] = records[1:]
+    parts = []
+    for columns, by_place in alike.items():
+        text = StringIO()
+        csv.writer(text).writerows([columns, *chain.from_iterable(by_place.values())])
+        text.seek(0)
+        rows = pd.read_csv(text, dtype=dict.fromkeys(FINGERPRINTS, str), low_memory=False)
+        rows[_RUN] = np.repeat(list(by_place), list(map(len, by_place.values())))
+        parts.append(_of_their_weights(rows, runs, table))
+    together = pd.concat(parts) if parts else pd.DataFrame(columns=[_RUN])
+    return together.sort_values(_RUN, kind="stable", ignore_index=True)
+
+
+def _of_their_weights(rows: pd.DataFrame, runs: Sequence[Snapshot], table: str) -> pd.DataFrame:
+    """Return the rows that were measured on weights which their run still has."""
+    if not {"checkpoint", WEIGHTS} <= set(rows):
         return rows
-    columns = rows[[one for one in ("checkpoint", "weights", "epoch") if one in rows]]
+    columns = rows[[one for one in ("checkpoint", WEIGHTS, "epoch") if one in rows]]
     named = columns.astype(object).where(columns.notna(), "").to_dict("records")
-    now = pd.Series(fingerprints_now(run.folder, named), rows.index, dtype=object)
-    rows = rows.assign(**{WEIGHTS: rows[WEIGHTS].where(rows[WEIGHTS].isna(), now)})
-    still = has_still(run.folder, named)
-    if not all(still):
-        every = [
-            {**identity({str(column): value for column, value in row.items()}), WEIGHTS: ""}
-            for row in rows.to_dict("records")
-        ]
-        known = [one for one, ours in zip(every, still, strict=True) if ours]
-        if lost := sum(one not in known for one, ours in zip(every, still, strict=True) if not ours):
-            _say_left_out(path, lost)
-    return rows[still]
+    now: list[str] = []
+    still: list[bool] = []
+    for place, count in zip(*np.unique(rows[_RUN], return_counts=True), strict=True):
+        run, own = runs[place], slice(len(still), len(still) + count)
+        now += fingerprints_now(run.folder, named[own])
+        still += has_still(run.folder, named[own])
+        if lost := _lost(rows[own], still[own]) if not all(still[own]) else 0:
+            _say_left_out(run.folder / table, lost)
+    today = pd.Series(now, rows.index, dtype=object)
+    return rows.assign(**{WEIGHTS: rows[WEIGHTS].where(rows[WEIGHTS].isna(), today)})[still]
+
+
+def _lost(rows: pd.DataFrame, still: Sequence[bool]) -> int:
+    """Return how many rows of a run were measured on other weights, and not again on those that it has."""
+    every = [
+        {**identity({str(column): value for column, value in row.items()}), WEIGHTS: ""}
+        for row in rows.drop(columns=_RUN).to_dict("records")
+    ]
+    known = [one for one, ours in zip(every, still, strict=True) if ours]
+    return sum(one not in known for one, ours in zip(every, still, strict=True) if not ours)
 
 
 @cache
@@ -172,7 +205,11 @@ def errors_of_runs(evaluated: pd.DataFrame) -> Iterator[tuple[pd.DataFrame, pd.S
 
     Runs of which no type was measured at all severities are left out.
     """
-    for _, part in evaluated.groupby(["label", "run_seed"], sort=False) if len(evaluated) else ():
+    if "corruption" not in evaluated:
+        return
+    corrupted = evaluated["corruption"].notna() & (evaluated["corruption"] != "")
+    some = corrupted.groupby([evaluated["label"], evaluated["run_seed"]]).transform("any")
+    for _, part in evaluated[some].groupby(["label", "run_seed"], sort=False):
         together = measured_together(part)
         if len(together) and len(errors := errors_by_type(together)):
             yield together, errors

@@ -8,14 +8,14 @@ from typing import Any
 
 import yaml
 
-from kattn_cli.report.groups import FinishedRun, Group, groups_of
+from kattn_cli.report.groups import Group, groups_of
 from kattn_cli.runs.csv_rows import write_rows
-from kattn_cli.runs.run import create_run
+from kattn_cli.runs.run import Snapshot, create_run
 
 
 def write_accuracy(
     results: Path, name: str, seed: int, top1: float, *, recipe: Mapping[str, Any] | None = None, **facts: Any
-) -> FinishedRun:
+) -> Snapshot:
     """A finished run of the mechanism that ``name`` ends in, with this accuracy on 200 clean test images."""
     mechanism = name.rpartition("/")[2]
     sections: dict[str, Any] = {
@@ -40,10 +40,10 @@ def write_accuracy(
     }
     run = create_run(results, name, seed, yaml.safe_dump(sections, sort_keys=False), manifest)
     write_rows(run.folder / "eval.csv", [{"split": "test", "severity": 0, "images": 200, "top1": top1, "top5": 99.0}])
-    return FinishedRun(run.folder)
+    return Snapshot(run.folder)
 
 
-def write_all(results: Path, accuracies: Mapping[str, Sequence[float]], **facts: Any) -> list[FinishedRun]:
+def write_all(results: Path, accuracies: Mapping[str, Sequence[float]], **facts: Any) -> list[Snapshot]:
     """One run for each value, of the seeds 0, 1, …"""
     return [
         write_accuracy(results, name, seed, value, **facts)

@@ -187,7 +187,7 @@ def attack_run(target: Target, planned: Sequence[Planned], bar: Progress) -> Non
                 _measure(target, one, record, progress)
             row = _row(target, one, record)
             replace_rows(run.folder / ATTACKS_CSV, [row])
-            bar.update(task, note=f"{attack_name(pd.Series(row))}: top-1 {row['top1']:.1f}")
+            bar.update(task, note=f"{attack_name(row)}: top-1 {row['top1']:.1f}")
     finally:
         if left:
             run.add_measurement(target.record)

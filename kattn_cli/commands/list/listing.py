@@ -79,10 +79,10 @@ def _recipes(results: Path) -> Rows:
 
 
 def _runs(results: Path) -> Rows:
-    from kattn_cli.runs.find import all_runs
+    from kattn_cli.runs.find import snapshots
     from kattn_cli.tables.measures import best_epoch
 
-    for run in all_runs(results, unreadable=True):
+    for run in snapshots(results, unreadable=True):
         if run.status == "unreadable":
             yield run.folder.relative_to(results).as_posix(), run.status, "", ""
             continue

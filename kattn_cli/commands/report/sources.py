@@ -10,10 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.errors import RunError
-from kattn_cli.report.groups import FinishedRun
 from kattn_cli.runs.cost_table import Kind, read_cost_table
-from kattn_cli.runs.find import all_runs, find_runs, own_runs
-from kattn_cli.runs.run import MANIFEST, Run
+from kattn_cli.runs.find import find_runs, own_runs, snapshots
+from kattn_cli.runs.run import MANIFEST, Snapshot
 
 PAGE = "report.md"
 """What tells a report's own folder, which is never read."""
@@ -32,7 +31,7 @@ class CostTable:
 class Sources:
     """Finished runs, one a label and seed; tables; in words what was left out, and why."""
 
-    runs: Sequence[FinishedRun]
+    runs: Sequence[Snapshot]
     tables: Sequence[CostTable]
     left_out: Sequence[str]
 
@@ -45,7 +44,7 @@ def find_sources(arguments: Sequence[str], results: Path) -> Sources:
     Raises:
         RunError: if an argument means nothing, or no finished run and no table is left.
     """
-    found: dict[Path, Run] = {}
+    found: dict[Path, Snapshot] = {}
     tables: dict[Path, CostTable] = {}
     for argument in arguments:
         if argument.endswith(".csv"):
@@ -61,7 +60,7 @@ def find_sources(arguments: Sequence[str], results: Path) -> Sources:
         if folder and not found and not tables:
             raise RunError(f"{argument}: has no run and no table of costs below it")
     if not arguments:
-        found = {run.folder.resolve(): run for run in own_runs(results)}
+        found = {run.folder.resolve(): Snapshot.of(run) for run in own_runs(results)}
     runs, left_out = _usable(list(found.values()))
     if not runs and not tables:
         raise RunError(f"kattn report: no finished run is among these; left out: {'; '.join(left_out)}")
@@ -76,9 +75,11 @@ def _folder(argument: str, results: Path) -> Path | None:
     return None
 
 
-def _runs(argument: str, results: Path) -> list[Run]:
+def _runs(argument: str, results: Path) -> list[Snapshot]:
     folder = _folder(argument, results)
-    return all_runs(folder, unreadable=True) if folder else find_runs(results, [argument])
+    if folder:
+        return snapshots(folder, unreadable=True)
+    return list(map(Snapshot.of, find_runs(results, [argument])))
 
 
 def _cost_tables(folder: Path) -> Iterator[Path]:
@@ -100,16 +101,15 @@ def _read(path: Path, above: Path) -> CostTable | None:
     return CostTable(path.relative_to(above).with_suffix("").as_posix(), kind, table)
 
 
-def _usable(runs: Sequence[Run]) -> tuple[list[FinishedRun], list[str]]:
+def _usable(runs: Sequence[Snapshot]) -> tuple[list[Snapshot], list[str]]:
     """Return the newest finished run of each label and seed, in the order of labels; in words what was left out."""
-    chosen: dict[tuple[str, int], FinishedRun] = {}
+    chosen: dict[tuple[str, int], Snapshot] = {}
     left_out = []
     older = 0
-    for one in runs:
-        if (status := one.status) != "finished":
-            left_out.append(f"{one.folder} ({status})")
+    for run in runs:
+        if (status := run.status) != "finished":
+            left_out.append(f"{run.folder} ({status})")
             continue
-        run = FinishedRun(one.folder)
         try:
             _ = run.recipe
         except RunError:
