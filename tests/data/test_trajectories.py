@@ -336,3 +336,43 @@ def test_minaris_faults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     (folder / "data" / "metadata.json").write_text("{}")
     with pytest.raises(DataError, match=f"^{folder}: Minari cannot read it"):
         Minari(root=str(folder)).facts()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda file: file.__delitem__("rewards"), "has no rewards, but "),
+        (lambda file: replaced(file, "rewards", np.zeros(3, np.float32)), "rewards: has 3 steps, and observations 21"),
+        (lambda file: replaced(file, "actions", np.array([b"a"] * 21)), "actions: holds |S1, expected numbers"),
+        (
+            lambda file: file.attrs.update(action_low="[", action_high="[1, 1]"),
+            "action_low: expected a list of numbers",
+        ),
+        (lambda file: file.attrs.update(action_low="[0, 0]", action_high="[1]"), "actions: have 2 dimensions"),
+        (
+            lambda file: endless(file, "observations"),
+            "observations: has shape (2000000000, 4), more than a file of this",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_line_with_its_key(change: Any, expected: str, tmp_path: Path) -> None:
+    import h5py
+
+    path = write(tmp_path / "hopper.hdf5", arrays())
+    with h5py.File(path, "a") as file:
+        change(file)
+    with pytest.raises(DataError) as error:
+        read_d4rl(path, "hopper")
+    assert str(error.value).startswith(f"{path}: {expected}")
+    assert len(str(error.value).splitlines()) == 1
+
+
+def replaced(file: Any, name: str, array: np.ndarray) -> None:
+    del file[name]
+    file[name] = array
+
+
+def endless(file: Any, name: str) -> None:
+    """An array of 32 GB of which nothing is written."""
+    del file[name]
+    file.create_dataset(name, shape=(2_000_000_000, 4), dtype=np.float32, chunks=(1000, 4))

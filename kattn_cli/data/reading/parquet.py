@@ -51,8 +51,12 @@ def read_parquet(files: list[Path]) -> pa.Table:
     tables = []
     for file in files:
         try:
-            tables.append(pq.ParquetFile(file).read())
-        except (OSError, pa.ArrowException) as error:
+            table = pq.ParquetFile(file).read()
+            # Texts that are no UTF-8, and what is said of the columns, are read only now.
+            table.validate(full=True)
+            features(table)
+            tables.append(table)
+        except (OSError, ValueError, KeyError, TypeError, RecursionError, pa.ArrowException) as error:
             raise DataError(f"{file}: cannot be read as parquet: {first_line(error)}") from error
     try:
         return pa.concat_tables(tables)

@@ -59,6 +59,20 @@ class Damaged(Exception):
     """A kept file that is cut short or is not what it should be."""
 
 
+@contextmanager
+def reading_arrays() -> Iterator[None]:
+    """Turn what NumPy raises at a damaged file of arrays into :class:`Damaged`; the system's faults stay.
+
+    Of a header it evaluates as Python, and of a zip file's records, a damage may make nearly anything.
+    """
+    try:
+        yield
+    except (OSError, Damaged):
+        raise
+    except Exception:
+        raise Damaged from None
+
+
 def kept(path: Path, read: Callable[[Path], T], write: Callable[[Path], None]) -> T:
     """Return what ``read`` gives of the file at ``path``, which ``write`` makes where there is no sound one.
 

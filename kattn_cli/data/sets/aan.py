@@ -19,7 +19,7 @@ from pydantic import Field
 
 from kattn_cli.data.dataset import FileCheck, SequenceDataSet, SequenceFacts
 from kattn_cli.data.images import SplitName
-from kattn_cli.data.reading.storage import Damaged, default_root, kept, stamp_of
+from kattn_cli.data.reading.storage import Damaged, default_root, kept, reading_arrays, stamp_of
 from kattn_cli.data.sequences import SequenceSplit
 from kattn_cli.errors import DataError
 
@@ -95,18 +95,15 @@ class Aan(SequenceDataSet):
 
     def _read(self, path: Path) -> np.ndarray:
         """Return the rows, copied on writing, since torch wants what can be written."""
-        try:
-            rows = np.load(path, mmap_mode="c")
-        except (ValueError, EOFError):
-            raise Damaged from None
+        with reading_arrays():
+            rows = np.load(path, mmap_mode="c", allow_pickle=False)
         if rows.dtype != self._row:
             raise Damaged
         return rows
 
     def _write(self, file: Path, path: Path) -> None:
         """Write row by row, so that no more than one is in memory."""
-        with open(file, "rb") as lines:
-            count = sum(1 for _ in lines)
+        count = sum(1 for _ in _lines(file))
         if not count:
             raise DataError(f"{file}: is empty")
         rows = np.lib.format.open_memmap(path, mode="w+", dtype=self._row, shape=(count,))
@@ -125,21 +122,28 @@ def _pairs(file: Path) -> Iterator[tuple[int, bytes, bytes]]:
     Raises:
         DataError: if a line has not five columns, no label 0 or 1, or an empty text.
     """
-    with open(file, "rb") as lines:
-        for number, line in enumerate(lines, 1):
-            columns = line.rstrip(b"\r\n").split(b"\t")
-            if len(columns) != 5:
-                raise DataError(
-                    f"{file}, line {number}: has {len(columns)} columns; expected 5 with tabs between: label, two ids, "
-                    "two texts"
-                )
-            label, _, _, first, second = columns
-            if label not in _LABELS:
-                shown = label[:20].decode(errors="replace")
-                raise DataError(f'{file}, line {number}: expected a label 0 or 1 in the first column, not "{shown}"')
-            if not first or not second:
-                raise DataError(f"{file}, line {number}: the {'second' if first else 'first'} text is empty")
-            yield _LABELS[label], first, second
+    for number, line in enumerate(_lines(file), 1):
+        columns = line.rstrip(b"\r\n").split(b"\t")
+        if len(columns) != 5:
+            raise DataError(
+                f"{file}, line {number}: has {len(columns)} columns; expected 5 with tabs between: label, two ids, "
+                "two texts"
+            )
+        label, _, _, first, second = columns
+        if label not in _LABELS:
+            shown = label[:20].decode(errors="replace")
+            raise DataError(f'{file}, line {number}: expected a label 0 or 1 in the first column, not "{shown}"')
+        if not first or not second:
+            raise DataError(f"{file}, line {number}: the {'second' if first else 'first'} text is empty")
+        yield _LABELS[label], first, second
+
+
+def _lines(file: Path) -> Iterator[bytes]:
+    try:
+        with file.open("rb") as lines:
+            yield from lines
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror or error}") from None
 
 
 _LABELS = {b"0": 0, b"0.0": 0, b"1": 1, b"1.0": 1}

@@ -6,8 +6,7 @@ A file holds every array of a data set, over all its steps (Fu et al. 2020, arXi
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -15,6 +14,7 @@ import numpy as np
 from pydantic import Field
 
 from kattn_cli.data.dataset import FileCheck
+from kattn_cli.data.reading.hdf5 import Hdf5, opened
 from kattn_cli.data.reading.storage import default_root
 from kattn_cli.data.trajectories.trajectory_set import Recorded, TrajectoryFacts, TrajectorySet, recorded
 from kattn_cli.environments.names import ENVIRONMENTS, RETURN_SCALE, short_name
@@ -32,14 +32,15 @@ def read_d4rl(path: Path, environment: str | None) -> Recorded:
         DataError: if it is no HDF5 file, lacks an array, has one of another shape or with numbers that are not
             finite, holds no whole episode, or if nothing says which environment it is of.
     """
-    with _opened(path) as file:
-        _check_shapes(path, file)
-        arrays = {name: file[name][:] for name in ("observations", "actions", "rewards")}
+    with opened(path) as file:
+        _check_shapes(file)
+        arrays = {name: file.array(name) for name in ("observations", "actions", "rewards")}
         arrays["rewards"] = arrays["rewards"].reshape(-1)
-        terminals = file["terminals"][:].reshape(-1).astype(bool)
-        timeouts = file["timeouts"][:].reshape(-1).astype(bool) if "timeouts" in file else None
-        name = environment or _environment(path, file)
-        bounds = _bounds(file, name)
+        terminals = file.array("terminals").reshape(-1).astype(bool)
+        timeouts = file.array("timeouts").reshape(-1).astype(bool) if "timeouts" in file.names() else None
+        attributes = file.attributes()
+    name = environment or _environment(path, attributes)
+    bounds = _bounds(path, attributes, name, arrays["actions"].shape[1])
     ended = _timed_out(terminals) if timeouts is None else terminals | timeouts
     return recorded(path, name, arrays, np.flatnonzero(ended), bounds)
 
@@ -50,67 +51,62 @@ def widths(path: Path) -> tuple[int, int]:
     Raises:
         DataError: as :func:`read_d4rl`, for what can be seen without reading.
     """
-    with _opened(path) as file:
-        _check_shapes(path, file)
-        return int(file["observations"].shape[1]), int(file["actions"].shape[1])
+    with opened(path) as file:
+        _check_shapes(file)
+        return file.shape("observations")[1], file.shape("actions")[1]
 
 
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """Open the file; a fault while it is read is reported in one line, too."""
-    import h5py
-
-    try:
-        with h5py.File(path) as file:
-            yield file
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read as HDF5: {' '.join(str(error).split())}") from None
-
-
-def _check_shapes(path: Path, file: Any) -> None:
-    import h5py
-
-    there = [name for name in file if isinstance(file[name], h5py.Dataset)]
+def _check_shapes(file: Hdf5) -> None:
+    path, there = file.path, file.names()
     if missing := [name for name in WANTED if name not in there]:
         others = [name for name in there if name not in WANTED]
         hints = "".join(did_you_mean(name, others) for name in missing)
         raise DataError(f"{path}: has no {' and no '.join(missing)}, but {', '.join(there) or 'nothing'}{hints}")
-    steps = len(file["observations"]) if file["observations"].ndim else 0
-    for name in (*WANTED, *(["timeouts"] if "timeouts" in there else [])):
-        array = file[name]
-        if array.dtype.kind not in "fiub":
-            raise DataError(f"{path}: {name}: holds {array.dtype}, expected numbers")
+    shapes = {name: file.shape(name) for name in (*WANTED, *(["timeouts"] if "timeouts" in there else []))}
+    for name, shape in shapes.items():
         wide = name in ("observations", "actions")
-        if not _fits(array.shape, wide):
+        if not _fits(shape, wide):
             expected = f"(steps, {name})" if wide else "(steps,)"
-            raise DataError(f"{path}: {name}: has shape {array.shape}, expected {expected}")
-        if len(array) != steps:
-            raise DataError(f"{path}: {name}: has {len(array):,} steps, and observations {steps:,}")
+            raise DataError(f"{path}: {name}: has shape {shape}, expected {expected}")
+        if shape[0] != (steps := shapes["observations"][0]):
+            raise DataError(f"{path}: {name}: has {shape[0]:,} steps, and observations {steps:,}")
 
 
 def _fits(shape: tuple[int, ...], wide: bool) -> bool:
     return (len(shape) == 2 and shape[1] > 0) if wide else (len(shape) == 1 or shape[1:] == (1,))
 
 
-def _environment(path: Path, file: Any) -> str:
+def _environment(path: Path, attributes: Mapping[str, Any]) -> str:
     """Return the environment by the file's attribute, or by its name."""
-    if "environment" in file.attrs:
-        return str(file.attrs["environment"])
+    if "environment" in attributes:
+        return str(attributes["environment"])
     if (name := short_name(path.stem)) in ENVIRONMENTS:
         return name
     unknown = f"neither an attribute nor the name of {path} says which environment it is of"
     raise DataError(f"data.environment: {unknown}; give it, such as hopper")
 
 
-def _bounds(file: Any, environment: str) -> tuple[np.ndarray, np.ndarray] | None:
+def _bounds(
+    path: Path, attributes: Mapping[str, Any], environment: str, width: int
+) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the bounds by the file's attributes; ±1 for D4RL's environments; None where nothing is known."""
-    if "action_low" in file.attrs and "action_high" in file.attrs:
-        low, high = (np.array(json.loads(file.attrs[name]), np.float32) for name in ("action_low", "action_high"))
+    names = ("action_low", "action_high")
+    if all(name in attributes for name in names):
+        low, high = (_bound(path, name, attributes[name]) for name in names)
         return low, high
     if short_name(environment) in ENVIRONMENTS:
-        width = file["actions"].shape[1]
         return -np.ones(width, np.float32), np.ones(width, np.float32)
     return None
+
+
+def _bound(path: Path, name: str, text: Any) -> np.ndarray:
+    try:
+        bound = np.array(json.loads(text), np.float32)
+    except (ValueError, TypeError, RecursionError):
+        bound = np.empty(())
+    if bound.ndim != 1:
+        raise DataError(f"{path}: {name}: expected a list of numbers as JSON, not {str(text)[:40]}")
+    return bound
 
 
 def _timed_out(terminals: np.ndarray) -> np.ndarray:

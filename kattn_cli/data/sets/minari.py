@@ -76,7 +76,7 @@ def _opened(folder: Path) -> Any:
 def _episodes(folder: Path, source: Any) -> Any:
     try:
         yield from source.iterate_episodes()
-    except (OSError, KeyError, ValueError) as error:
+    except Exception as error:  # Minari's, HDF5's and NumPy's
         raise DataError(f"{folder}: Minari cannot read it: {' '.join(str(error).split())}") from None
 
 

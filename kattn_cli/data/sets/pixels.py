@@ -7,7 +7,6 @@ and 0.114 and which rounds down more often: one level darker in a quarter of the
 
 from __future__ import annotations
 
-import zipfile
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, ClassVar
@@ -20,7 +19,7 @@ from torch import Tensor
 from kattn_cli.data.dataset import FileCheck, SequenceDataSet, SequenceFacts
 from kattn_cli.data.images import MemorySplit, SplitName
 from kattn_cli.data.reading.parquet import parquet_files
-from kattn_cli.data.reading.storage import Damaged, default_root, kept, stamp_of
+from kattn_cli.data.reading.storage import default_root, kept, reading_arrays, stamp_of
 from kattn_cli.data.sequences import SequenceSplit
 from kattn_cli.data.sets.cifar10 import Cifar10
 from kattn_cli.data.sets.huggingface import HuggingFace
@@ -161,9 +160,6 @@ def _in_grey(source: Cifar10 | HuggingFace) -> dict[SplitName, MemorySplit]:
 
 
 def _read(path: Path) -> dict[SplitName, MemorySplit]:
-    try:
-        with np.load(path) as arrays:
-            tensors = [torch.from_numpy(arrays[f"arr_{number}"]) for number in range(4)]
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        raise Damaged from None
+    with reading_arrays(), np.load(path, allow_pickle=False) as arrays:
+        tensors = [torch.from_numpy(arrays[f"arr_{number}"]) for number in range(4)]
     return {"train": MemorySplit(*tensors[:2]), "test": MemorySplit(*tensors[2:])}

@@ -97,10 +97,11 @@ def _refuse_unless_finite(where: Path, name: str, array: np.ndarray) -> None:
 
 
 def _refuse_out_of_bounds(where: Path, actions: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
-    if low.shape != actions.shape[1:]:
-        raise DataError(
-            f"{where}: actions: have {actions.shape[1]} dimensions, and the environment's bounds {len(low)}"
-        )
+    for bound in (low, high):
+        if bound.shape != actions.shape[1:]:
+            raise DataError(
+                f"{where}: actions: have {actions.shape[1]} dimensions, and the environment's bounds {len(bound)}"
+            )
     slack = _ROUNDING * (high - low)
     outside = np.flatnonzero(((actions < low - slack) | (actions > high + slack)).any(1))
     if len(outside):

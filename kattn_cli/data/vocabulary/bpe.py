@@ -54,13 +54,13 @@ class Bpe:
         """Return the vocabulary that :meth:`to_json` gave, or of a ``tokenizer.json`` under the key ``tokenizer``."""
         try:
             tokenizer = Tokenizer.from_str(json.dumps(value["tokenizer"]))
-        except KeyError:
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+            return cls(tokenizer.to_str())
+        except (KeyError, ValueError):
             raise
         except Exception as error:  # the library raises nothing narrower
             raise ValueError(f"it is no tokenizer: {error}") from None
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        return cls(tokenizer.to_str())
 
     @cached_property
     def size(self) -> int:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -68,7 +67,9 @@ class Kept:
                 return {key: arrays[key] for key in arrays.files}
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be read: {error.strerror or error}; {_anew(self.folder)}") from None
-        except (ValueError, KeyError, EOFError, AttributeError, TypeError, zipfile.BadZipFile):
+        except CheckpointError:
+            raise
+        except Exception:  # of a file that is none of NumPy's, nearly anything
             raise CheckpointError(f"{path}: is no file of plain arrays; {_anew(self.folder)}") from None
 
 

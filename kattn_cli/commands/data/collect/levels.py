@@ -49,7 +49,7 @@ class LevelFiles:
         """Return the evaluations of the medium and of the expert policy."""
         evaluations = self.training.evaluations
         expert = max(evaluations, key=lambda one: one.mean_return)
-        random = float(self.record.attributes("random")["mean_return"])
+        random = self.record.mean_return("random")
         least = random + self.settings.medium * (expert.mean_return - random)
         # At most the expert's return, or no policy would do where training stayed below chance.
         medium = next(one for one in evaluations if one.mean_return >= min(least, expert.mean_return))

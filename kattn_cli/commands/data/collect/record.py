@@ -9,9 +9,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kattn_cli.data.reading.hdf5 import opened
 from kattn_cli.data.trajectories.steps import Steps, returns_of
 from kattn_cli.environments.names import environment_id, normalised_score
-from kattn_cli.errors import KattnError
+from kattn_cli.errors import DataError, KattnError
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.provenance import now, provenance
 from kattn_cli.runs.whole_file import write_text
@@ -121,26 +122,44 @@ class Record:
         }
 
     def attributes(self, level: str) -> dict[str, Any]:
-        """Return the attributes of a file that is there."""
-        import h5py
+        """Return the attributes of a file that is there.
 
-        with h5py.File(self.file(level)) as file:
-            return {key: _plain(value) for key, value in file.attrs.items()}
+        Raises:
+            DataError: if they cannot be read.
+        """
+        with opened(self.file(level)) as file:
+            return file.attributes()
+
+    def mean_return(self, level: str) -> float:
+        """Return the mean return in a file that is there.
+
+        Raises:
+            DataError: if it cannot be read, or says no such number.
+        """
+        said = self.attributes(level).get("mean_return")
+        if not isinstance(said, int | float):
+            raise DataError(f"{self.file(level)}: mean_return: is no number; remove the file to record it again")
+        return float(said)
 
     def steps(self, level: str) -> Steps:
-        """Return the steps in a file that is there."""
-        import h5py
+        """Return the steps in a file that is there.
 
-        with h5py.File(self.file(level)) as file:
-            return Steps(*(file[name][:] for name in Steps._fields))
+        Raises:
+            DataError: if they cannot be read.
+        """
+        with opened(self.file(level)) as file:
+            return Steps(*(file.array(name) for name in Steps._fields))
 
     def _read(self) -> dict[str, Any]:
         try:
             read = json.loads(self.path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise KattnError(f"{self.path}: cannot be read as a collection's record ({error})") from None
         if not isinstance(read, dict):
             raise KattnError(f"{self.path}: cannot be read as a collection's record (it is no mapping)")
+        for key in ("settings", "hyperparameters", "bounds", "provenance"):
+            if not isinstance(read.get(key), dict):
+                raise KattnError(f"{self.path}: cannot be read as a collection's record (it has no {key})")
         return read
 
     def _write(self, record: Mapping[str, Any]) -> None:

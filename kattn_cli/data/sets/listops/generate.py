@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -11,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kattn_cli.data.reading.storage import Damaged
+from kattn_cli.data.reading.storage import Damaged, reading_arrays
 from kattn_cli.data.sets.listops.expressions import Sequences, draw_sequences
 from kattn_cli.errors import DataError
 
@@ -82,11 +80,8 @@ def read(path: Path, count: int) -> Sequences:
     Raises:
         Damaged: if it is not ``count`` sequences, undamaged.
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            found = Sequences(file["tokens"], file["lengths"], file["values"])
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise Damaged from error
+    with reading_arrays(), np.load(path, allow_pickle=False) as file:
+        found = Sequences(file["tokens"], file["lengths"], file["values"])
     if not len(found.lengths) == len(found.values) == count or found.lengths.sum() != len(found.tokens):
         raise Damaged
     return found

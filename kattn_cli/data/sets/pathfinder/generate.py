@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed  # type: ignore[import-untyped]
 from PIL import Image, ImageDraw
 
-from kattn_cli.data.reading.storage import Damaged
+from kattn_cli.data.reading.storage import Damaged, reading_arrays
 from kattn_cli.data.sets.pathfinder.contours import Dice, Picture, arranged
 from kattn_cli.data.sets.pathfinder.scene import SCENES, Scene
 
@@ -98,10 +98,8 @@ def read_rows(path: Path, count: int, size: int) -> np.ndarray:
     Raises:
         Damaged: if it is cut short, or not of ``count`` rows.
     """
-    try:
+    with reading_arrays():
         rows = np.load(path, mmap_mode="c", allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise Damaged from error
     if rows.shape != (count, size**2 + 1) or rows.dtype != np.uint8:
         raise Damaged
     return rows
