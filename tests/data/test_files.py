@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import signal
@@ -147,6 +148,23 @@ def test_workers_leave_interrupts_to_the_parent(paths: list[Path]) -> None:
     ((images, _),) = split_of(paths, workers=1).stream([[(0, 0)]], ignores_interrupts)
     assert images.item() == 1
     assert signal.getsignal(signal.SIGINT) == before
+
+
+def test_workers_that_cannot_begin(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where /dev/shm is missing, or may only be read."""
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("multiprocessing.synchronize.SemLock.__init__", refused)
+    with pytest.raises(DataError) as caught:
+        everything(split_of(paths, workers=2))
+    assert str(caught.value) == (
+        "data.workers: no processes can read ahead (Read-only file system); they need memory, some of it shared, in "
+        "/dev/shm; data.workers=0 does without them"
+    )
+    monkeypatch.undo()
+    everything(split_of(paths, workers=0))
 
 
 def test_a_worker_that_dies_is_told(paths: list[Path]) -> None:

@@ -111,3 +111,21 @@ def test_every_data_set_says_what_it_is(name: str) -> None:
     assert cls.description
     assert cls.how_to_get
     assert "\n" not in cls.description + cls.how_to_get
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.float32])
+def test_images_of_one_colour_are_refused(monkeypatch: pytest.MonkeyPatch, kind: torch.dtype) -> None:
+    """They would be divided by nothing, and the loss be no number."""
+
+    def one_colour(self: Digits, section: ImageSection, size: int) -> dict[str, MemorySplit]:
+        images = torch.full((40, 1, 8, 8), 51, dtype=torch.uint8)
+        pixels = images if kind == torch.uint8 else images.float() / 255
+        return {name: MemorySplit(pixels, torch.arange(40) % 10) for name in ("train", "validation", "test")}
+
+    monkeypatch.setattr(Digits, "load", one_colour)
+    with pytest.raises(DataError) as caught:
+        load_data(ImageSection())
+    assert str(caught.value) == (
+        "digits: no variance in channel 0 (every pixel is 0.2) of the training images, which are divided by their "
+        "standard deviation; look at the images"
+    )

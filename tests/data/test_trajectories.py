@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -202,6 +203,25 @@ def test_what_is_no_hdf5_file_is_refused(tmp_path: Path) -> None:
     path.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(DataError, match=r"hopper_medium-v2.hdf5: cannot be read as HDF5: .*truncated file"):
         loaded(path)
+
+
+def test_a_damaged_file_is_refused_wherever_the_damage_lies(tmp_path: Path) -> None:
+    """Or read, where it lies in numbers or in padding."""
+    path = tmp_path / "hopper_medium-v2.hdf5"
+    whole = write(tmp_path / "whole.hdf5", arrays()).read_bytes()
+    draw = random.Random(0)
+    told = []
+    for _ in range(150):
+        damaged = bytearray(whole)
+        for _ in range(draw.choice((1, 20))):
+            damaged[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            read_d4rl(path, None)
+        except DataError as error:
+            told.append(str(error))
+    assert len(told) > 20
+    assert all(one.startswith(f"{path}: ") and "\n" not in one for one in told)
 
 
 def test_an_unknown_environment_is_asked_for(tmp_path: Path) -> None:

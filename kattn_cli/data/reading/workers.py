@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import get_context
 from types import FrameType
 from typing import Any
 
@@ -19,6 +20,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from kattn_cli.data.reading.encoded import Encoded, Unreadable, open_image
+from kattn_cli.errors import DataError
 
 # Workers are forked where that is safe, so that they share the list of images and do not copy it.
 _START = "fork" if sys.platform == "linux" else None
@@ -69,7 +71,11 @@ class Work(Dataset[Decoded]):
 
 
 def decoded_batches(work: Dataset[Decoded], plan: Sequence[Batch], workers: int, pin: bool) -> Iterator[Decoded]:
-    """Yield a batch for each of ``plan``, made ahead by ``workers`` processes; ``pin``: in pinned memory, for a GPU."""
+    """Yield a batch for each of ``plan``, made ahead by ``workers`` processes; ``pin``: in pinned memory, for a GPU.
+
+    Raises:
+        DataError: if there cannot be such processes, as without ``/dev/shm``.
+    """
     workers = min(workers, len(plan))
     with warnings.catch_warnings():
         # More workers than processors are the user's choice, and of use where files are slow to come.
@@ -86,7 +92,15 @@ def decoded_batches(work: Dataset[Decoded], plan: Sequence[Batch], workers: int,
             # A generator of its own, or the loader would draw its seed from torch's global one.
             generator=torch.Generator(),
         )
-        return iter(loader)
+        try:
+            if workers:
+                get_context(_START).Lock()  # fails as the loader would, which would leave half of itself behind
+            return iter(loader)
+        except OSError as error:
+            raise DataError(
+                f"data.workers: no processes can read ahead ({error.strerror or error}); they need memory, some of it "
+                "shared, in /dev/shm; data.workers=0 does without them"
+            ) from None
 
 
 def _as_it_is(batch: Any) -> Any:

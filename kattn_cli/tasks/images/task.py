@@ -41,6 +41,10 @@ from kattn_cli.tasks.task import (
 USUAL_SIZE = 224
 
 
+FLAT = 1e-9
+"""A standard deviation that is none: one pixel of 10¹² that differs by 1/255 makes more."""
+
+
 class Images(Task[ImageDataSet, ImageSection, ImageData]):
     """One of several classes for each image."""
 
@@ -65,6 +69,7 @@ class Images(Task[ImageDataSet, ImageSection, ImageData]):
         check_labels(section.name, found, facts.classes, ImageData.unit)
         splits = {name: _of_size(split, size) for name, split in with_validation(found, section).items()}
         mean, std = channel_statistics(splits["train"], channels)
+        _require_variance(section.name, mean, std)
         return ImageData(
             name=section.name,
             classes=facts.classes,
@@ -197,4 +202,18 @@ def _timm_faults(name: str, attention: Attention | None, size: int | None) -> It
         yield Fault(
             ("data", "image_size"),
             f"must be a multiple of {patch}, the patch size of {name} (224, say), and {size} is not",
+        )
+
+
+def _require_variance(name: str, mean: Sequence[float], std: Sequence[float]) -> None:
+    """Refuse images that have no standard deviation to be divided by.
+
+    Raises:
+        DataError: if every pixel of a channel is the same.
+    """
+    flat = [f"{channel} (every pixel is {mean[channel]:.3g})" for channel, one in enumerate(std) if not one > FLAT]
+    if flat:
+        raise DataError(
+            f"{name}: no variance in channel {' and '.join(flat)} of the training images, which are divided by their "
+            "standard deviation; look at the images"
         )
