@@ -188,7 +188,7 @@ def test_no_pickle_in_a_folder_is_ever_read(
     monkeypatch.chdir(tmp_path)
     trap = pickle.dumps(Trap())
     held = io.BytesIO()
-    np.savez(held, Trap())
+    np.savez(held, Trap())  # type: ignore[arg-type]
     assert not list(stretch.glob("*.pkl"))
     assert not list(stretch.glob("*.zip"))
     for path in stretch.glob("*.npz"):

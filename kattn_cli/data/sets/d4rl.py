@@ -101,9 +101,9 @@ def _bounds(
 
 def _bound(path: Path, name: str, text: Any) -> np.ndarray:
     try:
-        bound = np.array(json.loads(text), np.float32)
+        bound: np.ndarray = np.array(json.loads(text), np.float32)
     except (ValueError, TypeError, RecursionError):
-        bound = np.empty(())
+        bound = np.array(0, np.float32)
     if bound.ndim != 1:
         raise DataError(f"{path}: {name}: expected a list of numbers as JSON, not {str(text)[:40]}")
     return bound

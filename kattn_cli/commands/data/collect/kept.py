@@ -82,7 +82,7 @@ def keep(folder: Path, facts: Mapping[str, Any], arrays: Mapping[str, Arrays]) -
     folder.mkdir()
     paths = [folder / f"{name}.npz" for name in arrays]
     for path, named in zip(paths, arrays.values(), strict=True):
-        np.savez(path, **named)
+        np.savez(path, **named)  # type: ignore[arg-type]
     content = {"facts": dict(facts), "sha256": {path.name: _sum(path.read_bytes()) for path in paths}}
     (folder / FACTS).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 

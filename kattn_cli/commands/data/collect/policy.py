@@ -115,7 +115,7 @@ class Learner:
             prefix = f"{name}/"
             found = {key.removeprefix(prefix): one for key, one in arrays.items() if key.startswith(prefix)}
             states[name] = _with_tensors(state, {key: torch.from_numpy(one) for key, one in found.items()})
-        self.model.set_parameters(states, exact_match=True, device="cpu")
+        self.model.set_parameters(states, exact_match=True, device="cpu")  # type: ignore[arg-type]
         for name in self._variables:
             variable = recursive_getattr(self.model, name)
             variable.data = torch.from_numpy(arrays[name]).view_as(variable)
