@@ -36,7 +36,7 @@ def least_versions() -> dict[str, Version]:
     """The least version of each package of pyproject.toml, of the extras too."""
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     section = text[text.index("\ndependencies = [") : text.index("[project.scripts]")]
-    found = {}
+    found: dict[str, Version] = {}
     for line in re.findall(r'"([^"]+)"', section):
         one = Requirement(line)
         for specifier in one.specifier:
