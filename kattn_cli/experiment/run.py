@@ -120,6 +120,6 @@ def moments_of(run: Run, device: torch.device, checkpoint: str) -> Iterator[Mome
 
 def _epoch_of(run: Run, step: int) -> int:
     """The epoch that ``step`` belongs to, by the run's metrics."""
-    ends = {int(row["step"]): int(row["epoch"]) for row in read_rows(run.folder / "metrics.csv")}
+    ends = {int(row["step"]): int(row["epoch"]) for row in read_rows(run.folder / "metrics.csv", complete=True)}
     later = [epoch for end, epoch in ends.items() if end >= step]
     return min(later, default=max(ends.values(), default=0) + bool(step))

@@ -309,7 +309,7 @@ class _Training:
 def _forget_after(path: Path, step: int) -> None:
     """Remove the rows of steps that are to be made again."""
     with changing(path):
-        if rows := [row for row in read_rows(path) if int(row["step"]) <= step]:
+        if rows := [row for row in read_rows(path, complete=True) if int(row["step"]) <= step]:
             write_rows(path, rows)
         else:
             path.unlink(missing_ok=True)

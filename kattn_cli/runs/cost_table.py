@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kattn_cli.console import console
 from kattn_cli.errors import RunError
-from kattn_cli.runs.csv_rows import append_rows, new_csv, read_rows, replace_rows, write_manifest_of
+from kattn_cli.runs.csv_rows import (
+    append_rows,
+    header_of,
+    new_csv,
+    read_frame,
+    read_rows,
+    replace_rows,
+    write_manifest_of,
+)
 from kattn_cli.runs.process import NO_PROCESS, may_be_alive, this_process
 from kattn_cli.runs.provenance import now
 
@@ -35,6 +43,14 @@ COLUMNS: dict[Kind, set[str]] = {
     "benchmark": {"item", "quantity", "ours", "against", "value", "bound"},
     "kernel-pca": {"task", "solver", "round", "seconds", "accuracy"},
 }  # fmt: skip
+
+
+FORGIVEN = 1
+"""So many of the columns may be lacking of a table that is then refused as damaged, not as another one."""
+
+
+class NoCostTable(RunError):
+    """A file that is no table of costs at all."""
 
 
 class CostTable:
@@ -169,22 +185,19 @@ def read_cost_table(path: Path) -> tuple[Kind, pd.DataFrame]:
     """Return a table and what it is of, which its columns tell.
 
     Raises:
-        RunError: if it cannot be read, is none of these, or has no row.
+        NoCostTable: if it is none of these.
+        RunError: if it cannot be read, is damaged, or has no row.
     """
-    import pandas as pd
-
-    try:
-        table = pd.read_csv(path)
-    except OSError as error:
-        raise RunError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:
-        raise RunError(f"{path}: cannot be read as a table ({error})") from None
+    if not path.exists():
+        raise RunError(f"{path}: cannot be read: No such file or directory")
+    header = header_of(path)
     for kind, columns in COLUMNS.items():
-        if set(table) >= columns:
+        if len(columns - set(header)) <= FORGIVEN:
+            table = read_frame(path, kind)
             if table.empty:
                 raise RunError(f"{path}: has no rows")
             return kind, table
-    raise RunError(
+    raise NoCostTable(
         f"{path}: is no table of kattn complexity, model-costs, decoding, benchmark or kernel-pca; those of a run are "
         "read by the run's folder or name"
     )

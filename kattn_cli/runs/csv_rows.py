@@ -15,13 +15,17 @@ from contextlib import contextmanager, suppress
 from io import StringIO
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from kattn_cli.errors import RunError
-from kattn_cli.runs.identity import WEIGHTS, identity
+from kattn_cli.runs.columns import MISSING, NOTHING, NUMBERS, TABLES, WHOLE, Needed, check, needed_of
+from kattn_cli.runs.identity import FINGERPRINTS, WEIGHTS, identity
 from kattn_cli.runs.lock import writing
 from kattn_cli.runs.weights import fingerprints_now
 from kattn_cli.runs.whole_file import faults_as, folders_to_disk, names_to_disk, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = Mapping[str, Any]
 
@@ -156,7 +160,8 @@ def _whole_lines(path: Path) -> str:
     try:
         text = data[: data.rfind(b"\n") + 1].decode()
     except UnicodeDecodeError as error:
-        raise RunError(f"{path}: cannot be read as a table ({error})") from None
+        row = data.count(b"\n", 0, error.start) + 1
+        raise RunError(f"{path}: row {row}: text in UTF-8 was expected ({error.reason})") from None
     header, last = text.partition("\n")[0], text[:-1].rpartition("\n")[2]
     quoted = '"' in header or '"' in last
     return text if quoted or last.count(",") >= header.count(",") else text[: -len(last) - 1]
@@ -164,41 +169,72 @@ def _whole_lines(path: Path) -> str:
 
 def _records(path: Path, text: str) -> Iterator[list[str]]:
     try:
-        yield from csv.reader(StringIO(text, newline=""))
+        yield from (reader := csv.reader(StringIO(text, newline="")))
     except csv.Error as error:
-        raise RunError(f"{path}: cannot be read as a table ({error})") from None
+        raise RunError(f"{path}: row {reader.line_num}: cannot be read as a row of a table ({error})") from None
 
 
-def read_records(path: Path) -> list[list[str]]:
+def header_of(path: Path) -> list[str]:
+    """Return the names of a CSV's columns; none where there is no file.
+
+    Raises:
+        RunError: if it cannot be read.
+    """
+    return next(_records(path, whole_rows(path)), [])
+
+
+def read_records(path: Path, *, complete: bool = False) -> list[list[str]]:
     """Return a CSV's header and rows as they stand there; nothing where there is no file.
 
     Half a row at its end is left out.
 
+    Args:
+        complete: whether it must have the columns that commands work with.
+
     Raises:
-        RunError: if it cannot be read, or has a row that does not fit its header.
+        RunError: if it cannot be read, or is not what :mod:`kattn_cli.runs.columns` says; here and in what follows.
     """
     records = [record for record in _records(path, whole_rows(path)) if record]
-    for number, record in enumerate(records, 1):
-        if len(record) != len(records[0]):
-            have = f"row {number} has {len(record)} fields, and the header {len(records[0])}"
-            raise RunError(f"{path}: {have}; mend or remove that row")
+    check(path, records, needed_of(path) if complete else NOTHING)
     return records
 
 
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV as text; none where there is no file. Half a row at its end is left out.
+def read_rows(path: Path, *, complete: bool = False) -> list[dict[str, str]]:
+    """Return the rows of a CSV as text; none where there is no file. See :func:`read_records`.
 
     Fingerprints of weights are those of today: see :func:`~kattn_cli.runs.weights.fingerprints_now`.
-
-    Raises:
-        RunError: if it cannot be read, or has a row that does not fit its header.
     """
-    records = read_records(path)
+    records = read_records(path, complete=complete)
     rows = [dict(zip(records[0], record, strict=True)) for record in records[1:]]
     if records and {"checkpoint", WEIGHTS} <= set(records[0]):
         now = fingerprints_now(path.parent, rows)
         rows = [{**row, WEIGHTS: weights} for row, weights in zip(rows, now, strict=True)]
     return rows
+
+
+def read_frame(path: Path, name: str = "") -> pd.DataFrame:
+    """Return the rows of a CSV as a frame; without columns where there is no file. Half a row at its end is left out.
+
+    Args:
+        name: of the table in :data:`~kattn_cli.runs.columns.TABLES`, where its path does not tell.
+    """
+    import pandas as pd
+
+    text = whole_rows(path)
+    if not (records := [record for record in _records(path, text) if record]):
+        return pd.DataFrame()
+    needed = TABLES[name] if name else needed_of(path)
+    check(path, records, needed)
+    return parsed(StringIO(text), needed)
+
+
+def parsed(text: TextIO, needed: Needed) -> pd.DataFrame:
+    """Return the frame of a CSV that has been checked."""
+    import pandas as pd
+
+    words = [one for one in needed.filled if one not in WHOLE and one not in NUMBERS]
+    kinds = dict.fromkeys((*FINGERPRINTS, *words), str)
+    return pd.read_csv(text, dtype=kinds, na_values=MISSING, keep_default_na=False, low_memory=False)
 
 
 def replace_rows(path: Path, rows: Sequence[Row], measured: Collection[str] = ()) -> None:

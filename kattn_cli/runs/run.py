@@ -109,7 +109,7 @@ class Run:
 
         See :func:`~kattn_cli.runs.csv_rows.read_records`.
         """
-        return read_records(self.folder / table)
+        return read_records(self.folder / table, complete=True)
 
     @property
     def name(self) -> str:

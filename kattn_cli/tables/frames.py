@@ -13,7 +13,9 @@ import numpy as np
 import pandas as pd
 
 from kattn_cli.console import console
-from kattn_cli.runs.identity import DEFAULTS, FINGERPRINTS, WEIGHTS, identity
+from kattn_cli.runs.columns import needed_of
+from kattn_cli.runs.csv_rows import parsed
+from kattn_cli.runs.identity import DEFAULTS, WEIGHTS, identity
 from kattn_cli.runs.run import Run, Snapshot
 from kattn_cli.runs.weights import fingerprints_now, has_still
 from kattn_cli.tables.attack_names import named, with_step_share
@@ -37,6 +39,9 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
     Labels lose the folder that all of them share. Of several runs with one label and seed, the newest counts. Rows
     that were measured on weights which the run no longer has are left out; once a file that is said of those that were
     not measured again.
+
+    Raises:
+        RunError: if one cannot be read, or is damaged.
     """
     seen = sorted(map(Snapshot.of, runs), key=lambda run: str(run.manifest.get("start") or ""))
     newest = {(run.label, run.seed): run for run in seen}
@@ -69,7 +74,7 @@ def _rows(runs: Sequence[Snapshot], table: str) -> pd.DataFrame:
         text = StringIO()
         csv.writer(text).writerows([columns, *chain.from_iterable(by_place.values())])
         text.seek(0)
-        rows = pd.read_csv(text, dtype=dict.fromkeys(FINGERPRINTS, str), low_memory=False)
+        rows = parsed(text, needed_of(Path(table)))
         rows[_RUN] = np.repeat(list(by_place), list(map(len, by_place.values())))
         parts.append(_of_their_weights(rows, runs, table))
     together = pd.concat(parts) if parts else pd.DataFrame(columns=[_RUN])

@@ -123,7 +123,7 @@ def test_ablations_are_told_by_the_recipe(
 def write(folder: Path, name: str, seed: int, data: Mapping[str, Any], seconds: float, mib: float) -> Run:
     run = write_run(folder, name, seed, data, peak_memory_mib=mib, best_epoch=1)
     rows = [
-        {"epoch": 1, "step": 100, "split": split, "top1": 1.0, "seconds": seconds + seed / 100}
+        {"epoch": 1, "step": 100, "split": split, "loss": 1.0, "top1": 1.0, "seconds": seconds + seed / 100}
         for split in ("train", "validation")
     ]
     write_rows(run.folder / "metrics.csv", rows)

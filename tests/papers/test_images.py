@@ -57,7 +57,9 @@ def make_run(
     shared = {"attack": "pgd", "images": 100, "clean_top1": top1, "top5": 90.0}
     rows = [{**shared, "epsilon": k / 255, "top1": top1 - 10 * k} for k in (1, 6)]
     write_rows(run.folder / "attacks.csv", rows)
-    spent = [{"split": "train", "epoch": epoch, "step": 100 * epoch, "seconds": 2.0 * epoch} for epoch in (1, 2)]
+    spent = [
+        {"split": "train", "epoch": epoch, "step": 100 * epoch, "loss": 1.0, "seconds": 2.0 * epoch} for epoch in (1, 2)
+    ]
     write_rows(run.folder / "metrics.csv", spent)
     return run
 

@@ -82,7 +82,7 @@ def test_reproduce_lists_its_plan(capfd: pytest.CaptureFixture[str]) -> None:
 def test_the_audit_s_page_judges_its_claim(runs: Sequence[Run]) -> None:
     text = page(findings(Evidence(runs)), ["robustness.png"], "kattn audit")
     assert "## Nimble: Attention Without Regret" in text
-    assert f"| {SENTENCE} | Table 1 | **holds** | 1 | tssa 3 [2.98, 3.02] | 2.5 |" in text
+    assert f"| {SENTENCE} | Table 1 | **holds** | 1 | tssa 3 \\[2.98, 3.02\\] | 2.5 |" in text
 
 
 def test_its_costs_stand_beside_ours() -> None:

@@ -45,8 +45,14 @@ def test_settings_once_and_what_differs(tmp_path: Path) -> None:
 def test_cost_means_over_seeds_and_says_what_was_not_counted(tmp_path: Path) -> None:
     group = one_group(tmp_path, {"a/softmax": (80.0, 81.0), "a/tssa": (70.0,)}, train_seconds=3.0)
     for run, speed in zip(group.by_label["softmax"], (100.0, 300.0), strict=True):
-        rows = [{"epoch": epoch, "split": "train", "images_per_second": speed} for epoch in range(3)]
-        write_rows(run.folder / "metrics.csv", [*rows, {"epoch": 3, "split": "validation", "images_per_second": 9.0}])
+        rows = [
+            {"epoch": epoch, "step": epoch, "split": "train", "loss": 1.0, "images_per_second": speed}
+            for epoch in range(3)
+        ]
+        write_rows(
+            run.folder / "metrics.csv",
+            [*rows, {**rows[0], "epoch": 3, "split": "validation", "images_per_second": 9.0}],
+        )
     group.by_label["softmax"][1].manifest["peak_memory_mib"] = 50.5
     part = cost_part(group, {"softmax": Flops(2_500_000.0), "tssa": Flops(why_not="no data")})
     (table,) = tables_of(part)

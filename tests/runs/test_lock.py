@@ -58,7 +58,7 @@ print("ready", flush=True)
 sys.stdin.read()
 for k in range(count):
     replace_rows(folder / "eval.csv", [{"corruption": f"{own}-{k}", "top1": k}])
-    append_rows(folder / "metrics.csv", [{"epoch": f"{own}-{k}", own: 1}])
+    append_rows(folder / "metrics.csv", [{"who": f"{own}-{k}", own: 1}])
     Run(folder).add_measurement({"command": f"{own}-{k}"})
     Run(folder).update(**{f"{own}-{k}": k})
 """
@@ -83,7 +83,7 @@ def test_processes_that_write_at_once_lose_nothing_of_each_other(tmp_path: Path)
             into.close()
     assert [process.returncode for process in processes] == [0] * 4
     wanted = {f"{own}-{k}" for own in "abcd" for k in range(count)}
-    for table, column in (("eval", "corruption"), ("metrics", "epoch")):
+    for table, column in (("eval", "corruption"), ("metrics", "who")):
         rows = [row[column] for row in read_rows(run.folder / f"{table}.csv")]
         assert len(rows) == len(wanted)
         assert set(rows) == wanted

@@ -175,7 +175,7 @@ def test_a_last_row_that_is_too_short(tmp_path: Path) -> None:
     [
         (b"a,b\r\n1,2,3\r\n4,5\r\n", "row 2 has 3 fields, and the header 2; mend or remove that row"),
         (b"a,b\r\n1\r\n4,5\r\n", "row 2 has 1 fields, and the header 2"),
-        (b"a,b\r\n\xff,2\r\n", "cannot be read as a table"),
+        (b"a,b\r\n\xff,2\r\n", "row 2: text in UTF-8 was expected"),
     ],
 )
 def test_a_table_that_is_damaged(data: bytes, fault: str, tmp_path: Path) -> None:

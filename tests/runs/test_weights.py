@@ -74,7 +74,8 @@ def test_tables_of_runs_have_todays_fingerprints(tmp_path: Path) -> None:
     now = write(tmp_path, "best", FILE)
     manifest = {"name": "a", "seed": 0, "status": "finished", "start": "2026"}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    write_rows(tmp_path / "eval.csv", [{"checkpoint": "best", "weights": one, "top1": 1} for one in (WHOLE, "")])
+    rows = [{"split": "test", "images": 9, "checkpoint": "best", "weights": one, "top1": 1} for one in (WHOLE, "")]
+    write_rows(tmp_path / "eval.csv", rows)
     found = frame([Run(tmp_path)], "eval.csv")["weights"]
     assert found[0] == now
     assert pd.isna(found[1])

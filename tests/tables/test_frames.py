@@ -31,7 +31,7 @@ from kattn_cli.tables.summary import summary
 def make_run(results: Path, name: str, seed: int, top1: float, start: str = "2026-01-01") -> Run:
     manifest = {"status": "finished", "start": start, "mechanism": name, "parameters": 10, "train_seconds": 2.0}
     run = create_run(results, name, seed, "", manifest)
-    row = {"split": "test", "top1": top1, "top1_low": top1 - 1, "top1_high": top1 + 1}
+    row = {"split": "test", "images": 9, "top1": top1, "top1_low": top1 - 1, "top1_high": top1 + 1}
     write_rows(run.folder / "eval.csv", [row])
     return run
 
@@ -48,14 +48,14 @@ def test_the_newest_of_equal_runs_counts(tmp_path: Path) -> None:
 def test_a_run_that_names_no_mechanism_is_its_label_s(tmp_path: Path) -> None:
     """A manifest of an earlier version."""
     run = create_run(tmp_path, "studies/a", 0, "", {"status": "finished", "start": "2026-01-01"})
-    write_rows(run.folder / "eval.csv", [{"split": "test", "top1": 90.0}])
+    write_rows(run.folder / "eval.csv", [{"split": "test", "images": 9, "top1": 90.0}])
     assert frame([run], "eval.csv")[["label", "mechanism"]].to_numpy().tolist() == [["a", "studies/a"]]
 
 
 def test_the_mechanism_is_the_manifest_s(tmp_path: Path) -> None:
     manifest = {"status": "finished", "start": "2026-01-01", "mechanism": "rpc"}
     run = create_run(tmp_path, "mine", 0, "", manifest)
-    write_rows(run.folder / "eval.csv", [{"split": "test", "top1": 90.0}])
+    write_rows(run.folder / "eval.csv", [{"split": "test", "images": 9, "top1": 90.0}])
     assert frame([run], "eval.csv")[["label", "mechanism"]].to_numpy().tolist() == [["mine", "rpc"]]
 
 

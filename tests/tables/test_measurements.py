@@ -113,9 +113,11 @@ def test_one_of_several_is_not_taken(tmp_path: Path) -> None:
 
 
 def test_runs_that_were_measured_otherwise_have_other_labels(tmp_path: Path) -> None:
+    shared = {"head": 0, "measure": "cosine", "null_mean": 0.1, "null_high": 0.2}
+
     def run(name: str, seed: int, **how: Any) -> Any:
         rows = [
-            {"epoch": epoch, "layer": 0, "value": 1.0, "inputs": 32, "checkpoint": which, **how}
+            {**shared, "epoch": epoch, "layer": 0, "value": 1.0, "inputs": 32, "checkpoint": which, **how}
             for epoch, which in ((0, "kept"), (2, how.get("checkpoint", "last")))
         ]
         rows[0]["checkpoint"] = "kept"

@@ -27,7 +27,7 @@ from kattn_cli.data import Split
 from kattn_cli.device import device_name
 from kattn_cli.errors import RunError
 from kattn_cli.experiment.run import open_run
-from kattn_cli.runs.csv_rows import append_rows, changing, read_rows, replace_rows, write_rows
+from kattn_cli.runs.csv_rows import append_rows, changing, read_frame, read_rows, replace_rows, write_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.attack_names import attack_name
@@ -50,7 +50,7 @@ class AttackedImages:
     def __init__(self, path: Path) -> None:
         self.path = path
         with changing(path):
-            found = read_rows(path)
+            found = read_rows(path, complete=True)
             rows = {(row["batch"], row["image"]): row for row in found}
             sizes: dict[str, int] = {}
             for batch, _ in rows:
@@ -92,7 +92,7 @@ class AttackedImages:
             RunError: if another process has begun to measure anew.
         """
         with changing(self.path):
-            rows = pd.read_csv(self.path) if self.path.exists() else pd.DataFrame(columns=["batch", "image"])
+            rows = read_frame(self.path) if self.path.exists() else pd.DataFrame(columns=["batch", "image"])
         rows = rows.drop_duplicates(["batch", "image"])
         if len(rows) != self.images:
             raise RunError(f"{self.path}: another process measures this anew; try again when it is done")

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kattn_cli.console import console, print_wide
+from kattn_cli.runs.csv_rows import read_frame
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.comparison import UNDECIDED, PairedImages, paired_images
 from kattn_cli.tables.frames import attack_frame, clean_where_attacked, over_seeds
@@ -101,7 +102,7 @@ def _answers(part: pd.DataFrame, column: str) -> Answers:
     ):
         path = Path(folder) / str(images)
         if path.exists():
-            answers.setdefault(label, {})[int(seed)] = pd.read_csv(path).sort_values("image")[column].to_numpy()
+            answers.setdefault(label, {})[int(seed)] = read_frame(path).sort_values("image")[column].to_numpy()
     return answers
 
 

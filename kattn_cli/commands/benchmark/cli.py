@@ -44,12 +44,11 @@ def benchmark(
     """
     silence_profiler()
     where = start(quiet, device)
-    import pandas as pd
-
     from kattn_cli.commands.benchmark.measure import FOLDER, print_checks, run_benchmark
     from kattn_cli.console import console
     from kattn_cli.figures.benchmark import draw_benchmark, has_ratios
     from kattn_cli.runs.cost_table import going_on
+    from kattn_cli.runs.csv_rows import read_frame
 
     precision = dtype.value if dtype else "bfloat16" if where.type == "cuda" else "float32"
     with stoppable(going_on(results / FOLDER)):
@@ -62,7 +61,7 @@ def benchmark(
             seconds=seconds,
             resume=resume,
         )
-    checks = pd.read_csv(path)
+    checks = read_frame(path, "benchmark")
     print_checks(checks)
     console.print(path)
     if has_ratios(checks):

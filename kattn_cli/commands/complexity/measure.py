@@ -26,6 +26,7 @@ from kattn_cli.errors import RecipeError
 from kattn_cli.figures.complexity import draw_complexity
 from kattn_cli.kernels.choice import operators
 from kattn_cli.runs.cost_table import CostTable
+from kattn_cli.runs.csv_rows import read_frame
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.tables.complexity import completed, exponents, not_counted, options_lines, shortfalls, shown, summary
 from kattn_cli.tables.text import write_frame
@@ -199,7 +200,7 @@ def print_and_draw(path: Path, fit_from: int | None = None) -> None:
 
     The exponents go to ``<table>.exponents.csv``. A table of one size has neither them nor figures.
     """
-    costs = pd.read_csv(path)
+    costs = read_frame(path, "complexity")
     fitted = exponents(costs, fit_from)
     for line in options_lines(completed(costs)):
         console.print(line, markup=False)

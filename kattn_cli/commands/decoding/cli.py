@@ -64,13 +64,12 @@ def decoding(
     """
     silence_profiler()
     where = start(quiet, device)
-    import pandas as pd
-
     from kattn_cli.commands.decoding.measure import FOLDER, measure_decoding
     from kattn_cli.console import console
     from kattn_cli.experiment.mechanisms import named_mechanisms
     from kattn_cli.figures.decoding import draw_decoding
     from kattn_cli.runs.cost_table import going_on
+    from kattn_cli.runs.csv_rows import read_frame
 
     names = attention or ([] if recipes else DEFAULTS)
     with stoppable(going_on(results / FOLDER)):
@@ -88,4 +87,4 @@ def decoding(
             resume=resume,
         )
     console.print(path)
-    console.print(draw_decoding(pd.read_csv(path), path.parent, path.stem))
+    console.print(draw_decoding(read_frame(path, "decoding"), path.parent, path.stem))

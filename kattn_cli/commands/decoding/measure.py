@@ -20,6 +20,7 @@ from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, RecipeError
 from kattn_cli.recipe.schema import Mechanism
 from kattn_cli.runs.cost_table import CostTable
+from kattn_cli.runs.csv_rows import read_frame
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.tables.costs import FLAT, decoding_verdicts
 from kattn_cli.training.seed import Stream, seed_torch
@@ -93,7 +94,7 @@ def measure_decoding(
                     if row["context"] in missing:
                         table.append({"attention": label, "device": device.type, **asdict(sizes), **row})
             bar.update(task, completed=number)
-    print_decoding(pd.read_csv(table.path))
+    print_decoding(read_frame(table.path, "decoding"))
     return table.path
 
 

@@ -96,16 +96,15 @@ def kernel_pca(
 
 
 def _solvers(data: list[Any], kernels: list[Any], settings: Any, results: Path) -> None:
-    import pandas as pd
-
     from kattn_cli.commands.kernel_pca.solvers import measure_kernel_pca
     from kattn_cli.console import console
     from kattn_cli.figures.kernel_pca import draw_kernel_pca
+    from kattn_cli.runs.csv_rows import read_frame
     from kattn_cli.tables.costs import solver_ratios
     from kattn_cli.tables.text import write_frame
 
     for path in measure_kernel_pca(data, kernels, settings, results=results):
-        times = pd.read_csv(path)
+        times = read_frame(path, "kernel-pca")
         ratios = path.with_name(f"{path.stem}.ratios.csv")
         write_frame(ratios, solver_ratios(times))
         _print(path, ratios)
@@ -114,9 +113,8 @@ def _solvers(data: list[Any], kernels: list[Any], settings: Any, results: Path) 
 
 def _print(path: Path, shown: Path | None = None) -> None:
     """Print a table, or another one in its place, and where it lies."""
-    import pandas as pd
-
     from kattn_cli.console import console
+    from kattn_cli.runs.csv_rows import read_frame
 
-    console.print(pd.read_csv(shown or path).to_string(index=False, na_rep="", float_format="{:.3g}".format))
+    console.print(read_frame(shown or path).to_string(index=False, na_rep="", float_format="{:.3g}".format))
     console.print(path)

@@ -63,12 +63,11 @@ def model_costs(
     """
     silence_profiler()
     where = start(quiet, device)
-    import pandas as pd
-
     from kattn_cli.commands.model_costs.measure import FOLDER, measure_models
     from kattn_cli.console import console
     from kattn_cli.figures.model_costs import draw_model_costs
     from kattn_cli.runs.cost_table import going_on
+    from kattn_cli.runs.csv_rows import read_frame
 
     references, overrides = references_and_overrides(arguments or [])
     versions: list[Any] = [one.value for one in operators or [Operators.fast]]
@@ -88,4 +87,4 @@ def model_costs(
             resume=resume,
         )
     console.print(path)
-    console.print(draw_model_costs(pd.read_csv(path), path.parent, path.stem))
+    console.print(draw_model_costs(read_frame(path, "models"), path.parent, path.stem))

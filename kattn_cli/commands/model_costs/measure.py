@@ -7,7 +7,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import torch
 
 from kattn_cli.commands.model_costs.models import DecoderStep, Inference, Measured, TrainingStep, measured_models
@@ -19,6 +18,7 @@ from kattn_cli.costs.timing import Cost, OutOfMemory, measure
 from kattn_cli.device import device_name
 from kattn_cli.kernels.choice import Version, operators
 from kattn_cli.runs.cost_table import CostTable
+from kattn_cli.runs.csv_rows import read_frame
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.training.seed import Stream, seed_torch
 
@@ -87,7 +87,7 @@ def measure_models(
             if not table.has(**dict(zip(KEYS, (model.name, what, model.tokens, batch, version), strict=True))):
                 table.append(_row(model, what, batch, version, precision, device, seconds, limit))
             bar.update(task, completed=number)
-    print_models(pd.read_csv(table.path), table.path)
+    print_models(read_frame(table.path, "models"), table.path)
     return table.path
 
 

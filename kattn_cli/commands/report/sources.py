@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from kattn_cli.errors import RunError
-from kattn_cli.runs.cost_table import Kind, read_cost_table
+from kattn_cli.runs.cost_table import Kind, NoCostTable, read_cost_table
 from kattn_cli.runs.find import find_runs, own_runs, snapshots
 from kattn_cli.runs.run import MANIFEST, Snapshot
 
@@ -46,6 +46,7 @@ def find_sources(arguments: Sequence[str], results: Path) -> Sources:
     """
     found: dict[Path, Snapshot] = {}
     tables: dict[Path, CostTable] = {}
+    damaged: list[str] = []
     for argument in arguments:
         if argument.endswith(".csv"):
             path = Path(argument)
@@ -55,13 +56,17 @@ def find_sources(arguments: Sequence[str], results: Path) -> Sources:
             found[run.folder.resolve()] = run
         folder = _folder(argument, results)
         for path in _cost_tables(folder) if folder else ():
-            if table := _read(path, folder or path):
-                tables.setdefault(path.resolve(), table)
-        if folder and not found and not tables:
+            try:
+                if table := _read(path, folder or path):
+                    tables.setdefault(path.resolve(), table)
+            except RunError as error:
+                damaged.append(str(error))
+        if folder and not found and not tables and not damaged:
             raise RunError(f"{argument}: has no run and no table of costs below it")
     if not arguments:
         found = {run.folder.resolve(): Snapshot.of(run) for run in own_runs(results)}
     runs, left_out = _usable(list(found.values()))
+    left_out = damaged + left_out
     if not runs and not tables:
         raise RunError(f"kattn report: no finished run is among these; left out: {'; '.join(left_out)}")
     return Sources(runs, list(tables.values()), left_out)
@@ -93,10 +98,14 @@ def _cost_tables(folder: Path) -> Iterator[Path]:
 
 
 def _read(path: Path, above: Path) -> CostTable | None:
-    """Return the table of costs, if it is one."""
+    """Return the table of costs, if it is one.
+
+    Raises:
+        RunError: if it is one that is damaged.
+    """
     try:
         kind, table = read_cost_table(path)
-    except RunError:
+    except NoCostTable:
         return None
     return CostTable(path.relative_to(above).with_suffix("").as_posix(), kind, table)
 
