@@ -23,8 +23,8 @@ def test_names_are_printed_as_they_are(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_bar_shows_names_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = {"markup": console._markup, "emoji": console._emoji}
-    terminal = Console(record=True, force_terminal=True, width=300, highlight=False, **settings)
+    markup, emoji = console._markup, console._emoji
+    terminal = Console(record=True, force_terminal=True, width=300, highlight=False, markup=markup, emoji=emoji)
     monkeypatch.setattr(module, "console", terminal)
     with progress_bar(NAME) as bar:
         bar.add_task(NAME, total=2, count="1/2", note=NAME)

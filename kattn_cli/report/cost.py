@@ -98,7 +98,7 @@ def _speeds(runs: Sequence[Run]) -> dict[str, tuple[str, float]]:
     rows = table[table["split"] == "train"] if "split" in table else table
     medians = rows.groupby("folder")[names].median()
     return {
-        str(folder): next(((name, float(value)) for name, value in of_run.dropna().items()), ("", math.nan))
+        str(folder): next(((str(name), float(value)) for name, value in of_run.dropna().items()), ("", math.nan))
         for folder, of_run in medians.iterrows()
     }
 

@@ -135,14 +135,15 @@ def test_a_damage_is_named_wherever_it_is(tmp_path: Path, draw: random.Random) -
     for source in tables():
         path = tmp_path / source.relative_to(REFERENCE)
         path.parent.mkdir(parents=True, exist_ok=True)
-        readers = [read_cost_table] if source.relative_to(REFERENCE).as_posix() in COSTS else [read_frame, read_rows]
+        of_costs = source.relative_to(REFERENCE).as_posix() in COSTS
+        readers: list[Callable[[Path], object]] = [read_cost_table] if of_costs else [read_frame, read_rows]
         for name, damage in (REFUSED | READ_OR_REFUSED).items():
             path.write_bytes(damage(draw, cells_of(source)))
             for read in readers:
                 count += 1
                 try:
                     read(path)
-                    assert name in READ_OR_REFUSED, f"{path}: {name}: {read.__name__}"
+                    assert name in READ_OR_REFUSED, f"{path}: {name}: {read}"
                 except RunError as error:
                     (line,) = str(error).splitlines()
                     assert line.startswith(f"{path}: "), (name, line)
@@ -202,7 +203,7 @@ def test_commands_say_it_in_one_line(
     path.write_bytes(damage(draw, cells_of(path)))
     for words in COMMANDS:
         given = [one.format(run=run) for one in words]
-        output = [] if words[0] == "list" else ["--output", tmp_path / "out", "--quiet"]
+        output = [] if words[0] == "list" else ["--output", str(tmp_path / "out"), "--quiet"]
         said = kattn(capfd, *given, *output, "--results", tmp_path / "results")
         assert said.code in (0, 2), (path, what, said.err)
         if said.code:
