@@ -13,7 +13,7 @@ from typer.main import get_command
 
 import kattn_cli
 from kattn_cli.attention.user_file import faults_of_user_files
-from kattn_cli.errors import KattnError, Stopped
+from kattn_cli.errors import KattnError, Stopped, is_out_of_memory
 
 COMMANDS = {
     "train": "train.cli:train",
@@ -110,6 +110,12 @@ def main() -> None:
     except Stopped as stop:
         typer.echo(str(stop), err=True)
         sys.exit(stop.code)
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        what = " ".join(str(error).split()) or type(error).__name__
+        typer.echo(f"There is not enough memory here, or a limit on it is too low (ulimit -v): {what}", err=True)
+        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -41,6 +42,15 @@ class Stopped(Exception):
     def __init__(self, message: str, code: int = 130) -> None:
         super().__init__(message)
         self.code = code
+
+
+_NO_MEMORY = re.compile(r"can.t (allocate memory|start new thread)|cannot allocate memory|failed to map segment", re.I)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Return whether the system, a limit on it or a device refused memory or a thread, whatever words that has."""
+    of_torch = type(error).__name__ == "OutOfMemoryError"  # by name, since this module never imports torch
+    return of_torch or isinstance(error, MemoryError) or bool(_NO_MEMORY.search(str(error)))
 
 
 @contextmanager

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.benchmark import Timer
 
-from kattn_cli.costs.memory import MIB, bounded_memory, is_out_of_memory, peak_memory
+from kattn_cli.costs.memory import MIB, bounded_memory, peak_memory
+from kattn_cli.errors import is_out_of_memory
 from kattn_cli.tables.statistics import median_interval
 
 FED_AT_ONCE = 2048

@@ -59,7 +59,7 @@ def bounded_memory(device: torch.device, limit: int | None = None) -> Iterator[N
         return
     try:
         held = _address_space_pages() * resource.getpagesize()
-        limit = limit or int(0.9 * _available_bytes())
+        limit = limit or int(0.9 * available_bytes())
     except (OSError, ValueError, StopIteration):
         yield
         return
@@ -72,15 +72,15 @@ def bounded_memory(device: torch.device, limit: int | None = None) -> Iterator[N
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
-def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether the device, or the bound set on it, refused memory."""
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
-
-
 def _address_space_pages() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0])
 
 
-def _available_bytes() -> int:
+def available_bytes() -> int:
+    """Return how much memory this machine has free.
+
+    Raises:
+        OSError, StopIteration: if it does not say.
+    """
     lines = Path("/proc/meminfo").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))

@@ -12,8 +12,9 @@ import torch
 from torch import nn
 from torch.utils.benchmark import Measurement, Timer
 
-from kattn_cli.costs.memory import bounded_memory, is_out_of_memory, peak_memory
+from kattn_cli.costs.memory import bounded_memory, peak_memory
 from kattn_cli.device import synchronise
+from kattn_cli.errors import is_out_of_memory
 
 Pass = Literal["forward", "forward+backward"]
 Program = Callable[[], object]

@@ -12,6 +12,7 @@ from kattn_cli.commands.train.dry_run import dry_run
 from kattn_cli.commands.train.train import train
 from kattn_cli.console import console
 from kattn_cli.errors import CheckpointError, RecipeError, RunError, TrainingError
+from kattn_cli.experiment import build as building
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.build import build, data_of
 from kattn_cli.runs.csv_rows import read_rows
@@ -163,6 +164,27 @@ def test_a_mechanism_that_fails_in_training_only_is_one_line(tiny_recipe: Path, 
     assert str(caught.value).startswith(f"{run.folder}: {own}, line 14, in forward: {error}")
     assert "\n" not in str(caught.value)
     assert (run.status, f"{own}, line 14" in run.manifest["reason"]) == ("failed", True)
+
+
+def test_a_model_that_is_too_large_for_the_memory(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Is counted, not built; where it is not, its first numbers are those of a model that was not counted."""
+    monkeypatch.setattr(building, "LARGE", 0)
+    count = parameters_of(tiny_recipe)
+    recipe = recipes.load(tiny_recipe)
+    models = []
+    for large in (0, 10**9):
+        monkeypatch.setattr(building, "LARGE", large)
+        torch.manual_seed(3)
+        models.append(build(recipe, data_of(recipe)).state_dict())
+    assert all(torch.equal(tensor, models[1][name]) for name, tensor in models[0].items())
+    monkeypatch.setattr(building, "LARGE", 0)
+    monkeypatch.setattr(building, "available_bytes", lambda: 4 * count - 1)
+    with pytest.raises(RecipeError, match=f"^tiny: model: its {count:,} parameters take 0 GB of memory, and 0.0 GB"):
+        run_tiny(tiny_recipe, tmp_path)
+    assert not (tmp_path / "results").exists()
+    dry_run([str(tiny_recipe)], [], [], results=tmp_path / "results")
 
 
 def test_what_cannot_begin_is_no_run(tiny_recipe: Path, tmp_path: Path) -> None:

@@ -15,9 +15,8 @@ from kattn_cli.attention import attention_class, attention_classes
 from kattn_cli.attention.options import build_attention
 from kattn_cli.console import console, print_wide, progress_bar
 from kattn_cli.costs.decoding import TokenCost, decoding_costs
-from kattn_cli.costs.memory import is_out_of_memory
 from kattn_cli.device import device_name
-from kattn_cli.errors import KattnError, RecipeError
+from kattn_cli.errors import KattnError, RecipeError, is_out_of_memory
 from kattn_cli.recipe.schema import Mechanism
 from kattn_cli.runs.cost_table import CostTable
 from kattn_cli.runs.csv_rows import read_frame
