@@ -25,9 +25,10 @@ sys.addaudithook(_note)  # it cannot be taken away again, so it is added once
 def files_opened(below: Path) -> Iterator[Counter[Path]]:
     """Yield how often each file below a folder has been opened, by its path from there."""
     counts: Counter[Path] = Counter()
+    found: Counter[Path] = Counter()
     _listening.append(counts)
     try:
-        yield (found := Counter())
+        yield found
     finally:
         _listening.remove(counts)
         found.update({path.relative_to(below): n for path, n in counts.items() if path.is_relative_to(below)})

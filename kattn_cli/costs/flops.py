@@ -128,11 +128,16 @@ def model_flops(model: nn.Module, sample: Tensor) -> ModelFlops:
 
 def model_flops_of(build: Callable[[], nn.Module], sample: Callable[[], Tensor]) -> ModelFlops:
     """Count as :func:`model_flops` on the meta device or, where a user's mechanism does not run there, on the CPU."""
+    return model_flops_without_running(build, sample) or model_flops(build(), sample())
+
+
+def model_flops_without_running(build: Callable[[], nn.Module], sample: Callable[[], Tensor]) -> ModelFlops | None:
+    """Count as :func:`model_flops` on the meta device; None where what ``build`` makes does not run there."""
     try:
         with torch.device("meta"):
             return model_flops(build(), sample())
     except Exception:
-        return model_flops(build(), sample())
+        return None
 
 
 @contextmanager

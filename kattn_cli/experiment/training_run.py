@@ -23,6 +23,7 @@ from kattn_cli.data.vocabulary import VOCABULARY_FILE
 from kattn_cli.device import device_name
 from kattn_cli.errors import KattnError, RunError, Stopped
 from kattn_cli.experiment.build import build, data_of
+from kattn_cli.experiment.operations import flops_without_running
 from kattn_cli.experiment.resume import Resumption
 from kattn_cli.kernels.choice import version
 from kattn_cli.models import AttentionModel, Classifier
@@ -33,7 +34,7 @@ from kattn_cli.recipe.model import TimmModel
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.runs.csv_rows import append_rows, changing, read_rows, write_rows
 from kattn_cli.runs.provenance import provenance
-from kattn_cli.runs.run import RECIPE, Run, create_run
+from kattn_cli.runs.run import FORWARD_FLOPS, RECIPE, Run, create_run
 from kattn_cli.runs.weights import weights_path
 from kattn_cli.runs.whole_file import faults_as, write_text
 from kattn_cli.tasks import task_reading
@@ -210,11 +211,13 @@ class _Training:
             self._go_on(self.job.resumed)
         if world.main and (vocabulary := self.task.vocabulary(self.data)):
             write_text(run.folder / VOCABULARY_FILE, json.dumps(vocabulary.to_json()) + "\n")
+        flops = flops_without_running(self.recipe, run.folder) if world.main else None
         run.update(
             chosen_on=self.data.chosen_on,
             chosen_by=self.objective.measure.name,
             reads=self.data.reads,
             parameters=sum(one.numel() for one in self.model.parameters()),
+            **({FORWARD_FLOPS: flops} if flops is not None else {}),
         )
         self.bar.update(self.row, total=self.trainer.steps, completed=self.trainer.progress.step)
         return self.trainer

@@ -96,10 +96,12 @@ def _speeds(runs: Sequence[Run]) -> dict[str, tuple[str, float]]:
     if not names:
         return {}
     rows = table[table["split"] == "train"] if "split" in table else table
-    medians = rows.groupby("folder")[names].median()
+    medians = rows.groupby("folder")[names].median().to_dict("index")
     return {
-        str(folder): next(((str(name), float(value)) for name, value in of_run.dropna().items()), ("", math.nan))
-        for folder, of_run in medians.iterrows()
+        str(folder): next(
+            ((str(name), value) for name, value in of_run.items() if not math.isnan(value)), ("", math.nan)
+        )
+        for folder, of_run in medians.items()
     }
 
 

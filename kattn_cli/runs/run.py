@@ -34,6 +34,8 @@ from kattn_cli.runs.whole_file import (
 )
 
 MANIFEST = "manifest.json"
+FORWARD_FLOPS = "forward_flops_per_sample"
+"""The manifest's key of the operations of its model on one sample."""
 RECIPE = "recipe.yaml"
 LOCK = ".lock"
 CHANGES_NOTHING = (

@@ -113,7 +113,9 @@ def fingerprints_now(run: Path, rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
     One that an earlier version took of the whole file comes as that of the weights, if the run has the file still.
     """
-    return [_now(weights_path(run, _checkpoint(row)), str(row.get(WEIGHTS) or "")) for row in rows]
+    named = [(_checkpoint(row), str(row.get(WEIGHTS) or "")) for row in rows]
+    now = {one: _now(weights_path(run, one[0]), one[1]) for one in set(named)}
+    return [now[one] for one in named]
 
 
 def _now(path: Path, weights: str) -> str:

@@ -7,16 +7,18 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
+from safetensors.torch import load_file
 
+from kattn_cli.commands.report.flops import forward_flops
 from kattn_cli.commands.train.dry_run import dry_run
 from kattn_cli.commands.train.train import train
 from kattn_cli.console import console
 from kattn_cli.errors import CheckpointError, RecipeError, RunError, TrainingError
 from kattn_cli.experiment import build as building
-from kattn_cli.experiment import recipes
+from kattn_cli.experiment import recipes, training_run
 from kattn_cli.experiment.build import build, data_of
 from kattn_cli.runs.csv_rows import read_rows
-from kattn_cli.runs.run import Run
+from kattn_cli.runs.run import FORWARD_FLOPS, Run
 from kattn_cli.runs.weights import weights_path
 from kattn_cli.tables.summary import summary
 from kattn_cli.training import checkpoint
@@ -65,6 +67,20 @@ def test_a_line_for_each_epoch_where_there_is_no_terminal(
     monkeypatch.setattr(console, "quiet", True)
     run_tiny(tiny_recipe, tmp_path)
     assert capfd.readouterr().out == ""
+
+
+def test_a_run_says_its_operations_and_counting_them_changes_no_number(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = ["attention.name=performer", "attention.layers={}", "train.epochs=1", "train.warmup_epochs=0"]
+    (counted,) = run_tiny(tiny_recipe, tmp_path, *given)
+    assert counted.manifest[FORWARD_FLOPS] == forward_flops({"it": Run(counted.folder)})["it"].count
+    monkeypatch.setattr(training_run, "flops_without_running", lambda recipe, folder: None)
+    (not_counted,) = run_tiny(tiny_recipe, tmp_path, *given)
+    assert FORWARD_FLOPS not in not_counted.manifest
+    for which in ("best", "last"):
+        ours, theirs = (load_file(weights_path(run.folder, which)) for run in (counted, not_counted))
+        assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
 def test_choosing_on_the_test_set_is_written_on_every_row(tiny_recipe: Path, tmp_path: Path) -> None:

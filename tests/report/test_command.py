@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from command_line import kattn
+from files_opened import files_opened
 from report.runs import write_accuracy, write_all
 from sequence_runs import write_language
 
@@ -18,6 +19,7 @@ from kattn_cli.errors import RunError
 from kattn_cli.papers import PAPERS
 from kattn_cli.runs.csv_rows import write_rows
 
+EPOCH = {"split": "train", "epoch": 1, "step": 5, "loss": 0.5}
 ACCURACIES = {"a/softmax": (80.0, 81.0, 79.0, 80.0), "a/tssa": (90.0, 91.0, 89.5, 90.0)}
 
 
@@ -52,6 +54,19 @@ def test_a_folder_is_all_runs_and_tables_of_costs_below_it(tmp_path: Path) -> No
     assert [(one.name, one.kind) for one in sources.tables] == [("deep/cpu", "benchmark")]
     assert [run.seed for run in found("a/tssa", "a/tssa/2", results=tmp_path / "r").runs] == [0, 1, 2, 3]
     assert len(found(results=tmp_path / "r").runs) == 8
+
+
+def test_a_report_opens_each_file_of_its_runs_once(tmp_path: Path) -> None:
+    runs = write_all(tmp_path / "r", {"a/softmax": [80.0] * 10, "a/tssa": [90.0] * 10}, forward_flops_per_sample=1)
+    for run in runs:
+        attack = {"attack": "pgd", "epsilon": 4 / 255, "clean_top1": 80.0, "top1": 40.0, "images": 200}
+        write_rows(run.folder / "attacks.csv", [attack])
+        write_rows(run.folder / "metrics.csv", [{**EPOCH, "images_per_second": 9.0}])
+    with files_opened(tmp_path / "r") as opened:
+        report(found(tmp_path / "r", results=tmp_path), tmp_path / "page", figures=False)
+    names = ("manifest.json", "recipe.yaml", "metrics.csv", "eval.csv", "attacks.csv")
+    folders = [run.folder.relative_to(tmp_path / "r") for run in runs]
+    assert opened == {folder / name: 1 for folder in folders for name in names}
 
 
 def test_unfinished_unreadable_and_older_runs_are_named_and_left_out(tmp_path: Path) -> None:

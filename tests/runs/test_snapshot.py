@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from files_opened import files_opened
 from report.runs import write_all
 
@@ -57,13 +59,13 @@ def test_a_snapshot_stays_as_it_was_and_is_not_written(tmp_path: Path) -> None:
     (seen,) = write_all(tmp_path, {"a/softmax": [80.0]})
     assert (seen.status, seen.records("eval.csv")[1][3]) == ("finished", "80.0")
     Run(seen.folder).update(status="interrupted")
-    write_rows(seen.folder / "eval.csv", [{"top1": 1.0}])
+    write_rows(seen.folder / "eval.csv", [{"split": "test", "images": 200, "top1": 1.0}])
     assert (seen.status, seen.records("eval.csv")[1][3]) == ("finished", "80.0")
     with pytest.raises(TypeError, match="a snapshot is not written"):
         seen.end("failed")
     sent = pickle.loads(pickle.dumps(seen))
     assert sent == seen
-    assert (sent.status, sent.records("eval.csv")) == ("interrupted", [["top1"], ["1.0"]])
+    assert (sent.status, sent.records("eval.csv")[1]) == ("interrupted", ["test", "200", "1.0"])
 
 
 def test_a_manifest_that_could_not_be_read_is_read_again(tmp_path: Path) -> None:
@@ -81,18 +83,19 @@ def test_recipes_that_differ_in_their_seed_are_parsed_as_one(tmp_path: Path, mon
     texts = [f"name: a\nseed: {seed}\ndata:\n  seed: 5\n" for seed in range(20)]
     runs = [create_run(tmp_path, "a", seed, text, {"status": "finished"}) for seed, text in enumerate(texts)]
     parsed: list[str] = []
-    import yaml
-
     load = yaml.load
-    monkeypatch.setattr(yaml, "load", lambda text, kind: parsed.append(text) or load(text, kind))
+
+    def counted(text: str, kind: Any) -> Any:
+        parsed.append(text)
+        return load(text, kind)
+
+    monkeypatch.setattr(yaml, "load", counted)
     assert [run.recipe for run in runs] == [{"name": "a", "seed": seed, "data": {"seed": 5}} for seed in range(20)]
     assert len(parsed) == 1
 
 
 @pytest.mark.parametrize("text", ["seed: 1\nseed: 2\n", "note: |\n  a\n\n  seed: 7\nseed: 8\n", "seed: x\n"])
 def test_recipes_whose_seed_stands_elsewhere_are_parsed_as_they_are(tmp_path: Path, text: str) -> None:
-    import yaml
-
     run = create_run(tmp_path, "a", 0, text, {"status": "finished"})
     assert run.recipe == yaml.safe_load(text)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import repeat
 from multiprocessing import get_context
 from os import cpu_count
 from pathlib import Path
@@ -15,16 +16,12 @@ from typing import Any
 
 import pandas as pd
 
-from kattn_cli.commands.report.files import draw_group, draw_table, write_page
-from kattn_cli.commands.report.sources import Sources
-from kattn_cli.costs.flops import model_flops_of
-from kattn_cli.errors import DataError, KattnError, RunError
-from kattn_cli.experiment import recipes
-from kattn_cli.experiment.build import build, outline
+from kattn_cli.commands.report.files import write_page
+from kattn_cli.commands.report.sources import CostTable, Sources
+from kattn_cli.errors import RunError
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.paper import Paper
 from kattn_cli.papers.verdict import findings
-from kattn_cli.recipe.schema import Recipe
 from kattn_cli.report.cost import Flops, cost_part, cost_table_part
 from kattn_cli.report.groups import Group, groups_of
 from kattn_cli.report.page import Page, Part, Picture, slug, unique
@@ -33,11 +30,13 @@ from kattn_cli.report.provenance import provenance_part
 from kattn_cli.report.results import Comparison, comparisons, paired_part, results_part
 from kattn_cli.report.settings import settings_part
 from kattn_cli.report.summary import came_out, introduction
-from kattn_cli.runs.run import RECIPE, Run
+from kattn_cli.runs.run import FORWARD_FLOPS
 from kattn_cli.tables.comparison import TestName
 
 TITLE = "Report"
 Begin = Callable[..., Callable[[], Any]]
+Drawn = Callable[[], Sequence[Picture]]
+"""Waits for the pictures of a part of the page."""
 
 
 def report(
@@ -61,9 +60,8 @@ def report(
     for cost in sources.tables:
         stems.append(unique(slug(cost.name), [*stems, *(group.slug for group in groups)]))
     with workers((len(groups) + len(stems)) * figures + bool(papers)) as begin:
-        draw: Begin = begin if figures else _nothing
-        drawn = [draw(draw_group, group, output) for group in groups]
-        costs_drawn = [draw(draw_table, cost, stem, output) for cost, stem in zip(sources.tables, stems, strict=True)]
+        stemmed = list(zip(sources.tables, stems, strict=True))
+        drawn, costs_drawn = _begin_drawing(begin, groups, stemmed, output) if figures else (repeat(list), repeat(list))
         described = [run for run in sources.runs if run.recipe]
         beside = begin(beside_the_papers, described, papers) if papers else list
         tables = [(cost.kind, cost.table) for cost in sources.tables]
@@ -72,9 +70,9 @@ def report(
         found = {group.slug: comparisons(group, test) for group in groups}
         flops = _flops(groups)
         parts = [came_out(groups, found, test, {paper.method: tally(one) for paper, one in claims.items()})]
-        for group, pictures in zip(groups, drawn, strict=True):
+        for group, pictures in zip(groups, drawn, strict=False):
             parts.append(_group(group, found[group.slug], flops, test, pictures()))
-        for cost, stem, pictures in zip(sources.tables, stems, costs_drawn, strict=True):
+        for (cost, stem), pictures in zip(stemmed, costs_drawn, strict=False):
             parts.append(cost_table_part(cost.kind, cost.name, stem, cost.table, pictures()))
         numbers = dict(zip(papers, beside(), strict=True))
     parts += [paper_part(paper, sections, claims[paper]) for paper, (_, sections) in numbers.items()]
@@ -83,9 +81,14 @@ def report(
     return write_page(Page(title, top, parts, attached), output)
 
 
-def _nothing(*_: object) -> type[list[Picture]]:
-    """Stand in the place of work that is not to be done."""
-    return list
+def _begin_drawing(
+    begin: Begin, groups: Sequence[Group], tables: Sequence[tuple[CostTable, str]], output: Path
+) -> tuple[list[Drawn], list[Drawn]]:
+    """Begin to draw each group, and each table under its stem."""
+    from kattn_cli.commands.report.drawing import draw_group, draw_table
+
+    drawn = [begin(draw_group, group, output) for group in groups]
+    return drawn, [begin(draw_table, cost, stem, output) for cost, stem in tables]
 
 
 def _group(
@@ -98,46 +101,15 @@ def _group(
 
 
 def _flops(groups: Sequence[Group]) -> dict[str, Flops]:
-    """Return operations by the group's slug and the label."""
-    return forward_flops(
-        {f"{group.slug} {label}": runs[0] for group in groups for label, runs in group.by_label.items()}
-    )
+    """Return operations by the group's slug and the label: as the manifest says, else counted, which takes torch."""
+    runs = {f"{group.slug} {label}": runs[0] for group in groups for label, runs in group.by_label.items()}
+    known = {name: run.manifest.get(FORWARD_FLOPS) for name, run in runs.items()}
+    found = {name: Flops(float(count)) for name, count in known.items() if count is not None}
+    if unknown := {name: run for name, run in runs.items() if name not in found}:
+        from kattn_cli.commands.report.flops import forward_flops
 
-
-def forward_flops(runs: Mapping[str, Run]) -> dict[str, Flops]:
-    """Return operations of one sample of each run, under the same names; or why a recipe cannot be built here.
-
-    Equal models on equal data are counted once.
-    """
-    counted: dict[str, Flops] = {}
-    found = {}
-    for name, run in runs.items():
-        path = run.folder / RECIPE
-        try:
-            if not path.is_file():
-                raise DataError("there is no recipe")
-            recipe = recipes.load(path, weights=False, data=False)
-            key = recipe.model_dump_json(include={"data", "model", "attention"})
-            if key not in counted:
-                counted[key] = _count(recipe, run.folder)
-            found[name] = counted[key]
-        except KattnError as error:
-            found[name] = Flops(why_not=_why(error, path))
+        found |= forward_flops(unknown)
     return found
-
-
-def _count(recipe: Recipe, folder: Path) -> Flops:
-    data = outline(recipe, folder)
-
-    def sample() -> Any:
-        return data.sample(1, "meta")
-
-    return Flops(float(model_flops_of(lambda: build(recipe, data), sample).flops))
-
-
-def _why(error: KattnError, path: Path) -> str:
-    """Return the first line of an error, without the recipe's path."""
-    return " ".join(str(error).splitlines()[:1]).removeprefix(f"{path}: ")
 
 
 @contextmanager
