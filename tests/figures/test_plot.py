@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from files_opened import files_opened
 from matplotlib.figure import Figure
 
 from kattn_cli.commands.plot.plot import draw_runs, plot_runs, plot_table
@@ -55,6 +56,15 @@ def test_every_table_of_some_runs_is_drawn(tables: Tables, drawn: list[Figure], 
     assert sorted(path.stem for path in pictures) == sorted([*alone, "spectrum_epochs", *by_label])
     assert len(drawn) == len(pictures)
     assert (tmp_path / "comparison.csv").exists()
+
+
+def test_a_plot_opens_each_file_of_its_runs_once(tables: Tables, drawn: list[Figure], tmp_path: Path) -> None:
+    runs = write_runs(tables, tmp_path / "runs")
+    with files_opened(tmp_path / "runs") as opened:
+        plot_runs(runs, tmp_path)
+    assert len(drawn) > 1
+    assert len(opened) > len(runs) + len(tables)
+    assert set(opened.values()) == {1}
 
 
 def test_ranks_of_one_epoch_have_no_figure_along_epochs(tables: Tables, drawn: list[Figure], tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from kattn_cli.papers.paper import Paper
 from kattn_cli.papers.text import as_markdown, print_sections, sections
 from kattn_cli.papers.values import measured
 from kattn_cli.runs.cost_table import read_cost_table
-from kattn_cli.runs.run import Run
+from kattn_cli.runs.run import Run, Snapshot
 from kattn_cli.runs.whole_file import write_text
 from kattn_cli.tables.summary import print_summary
 from kattn_cli.tables.text import write_frame
@@ -29,6 +29,7 @@ def plot_runs(runs: Sequence[Run], folder: Path, paper: Paper | None = None) -> 
     Raises:
         RunError: if the runs have no tables to draw.
     """
+    runs = list(map(Snapshot.of, runs))
     pictures = draw_runs(runs, folder)
     if not pictures:
         raise RunError(f"{', '.join(str(run.folder) for run in runs)}: has no tables to draw yet")
