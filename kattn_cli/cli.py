@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -36,6 +39,8 @@ COMMANDS = {
     "data": "data.cli:data_app",
 }
 """Where each command stands under ``kattn_cli.commands``: a function with its ``EXAMPLE`` beside it, or a Typer app."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The system's faults where no more can be written."""
 FORMER = {("complexity", "--model"): "model-costs", ("complexity", "--decode"): "decoding"}
 """Commands that were options of others, and go on working as such."""
 
@@ -111,11 +116,21 @@ def main() -> None:
         typer.echo(str(stop), err=True)
         sys.exit(stop.code)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+            _end_without_output(error)
         if not is_out_of_memory(error):
             raise
         what = " ".join(str(error).split()) or type(error).__name__
         typer.echo(f"There is not enough memory here, or a limit on it is too low (ulimit -v): {what}", err=True)
         sys.exit(2)
+
+
+def _end_without_output(fault: OSError) -> NoReturn:
+    """End where the disk that takes what is printed is full; a file of kattn's own says its path."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is still to be printed, Python prints at the end
+    with suppress(OSError):
+        typer.echo(f"What is printed cannot be written: {fault.strerror}", err=True)
+    sys.exit(2)
 
 
 if __name__ == "__main__":

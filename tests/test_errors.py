@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -56,3 +59,11 @@ def test_other_errors_keep_their_traceback(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(cli, "app", mistaken)
     with pytest.raises(RuntimeError, match="memory format"):
         cli.main()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no /dev/full")
+def test_output_on_a_full_disk_is_one_line() -> None:
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "kattn_cli", "list", "attacks"]
+        said = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (said.returncode, said.stderr) == (2, "What is printed cannot be written: No space left on device\n")

@@ -21,6 +21,7 @@ from typing import Any
 from kattn_cli.errors import RunError
 from kattn_cli.runs.csv_rows import read_records
 from kattn_cli.runs.lock import holding, writing
+from kattn_cli.runs.manifest import read_manifest
 from kattn_cli.runs.process import NO_PROCESS, is_here, may_be_alive, this_process
 from kattn_cli.runs.provenance import now
 from kattn_cli.runs.whole_file import (
@@ -70,20 +71,14 @@ class Run:
         Raises:
             RunError: if it is not there, not JSON, or not a run's.
         """
-        path = self.folder / MANIFEST
         try:
-            manifest = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            return read_manifest(self.folder / MANIFEST)
+        except (OSError, ValueError) as error:
             raise self._damaged(str(error)) from None
-        wanted = {"name": str, "seed": int, "status": str}
-        have = manifest if isinstance(manifest, dict) else {}
-        if missing := [key for key, kind in wanted.items() if not isinstance(have.get(key), kind)]:
-            raise self._damaged(f"it has no {' and no '.join(missing)}")
-        return have
 
     def _damaged(self, what: str) -> RunError:
         """Return the fault of a manifest that cannot be read, with the line that is enough of one, if that is known."""
-        advice = "put back a copy of it"
+        advice = "mend it or put back a copy of it"
         with suppress(RunError):
             recipe = self.recipe
             if isinstance(recipe.get("name"), str) and isinstance(recipe.get("seed"), int):

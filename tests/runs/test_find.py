@@ -137,7 +137,7 @@ def test_a_damaged_manifest_is_named(text: str, tmp_path: Path, capfd: pytest.Ca
     path.write_text(text)
     line = '{"name": "a/b", "seed": 0, "status": "interrupted"}'
     words = (
-        rf"{re.escape(str(path))}: cannot be read as a manifest \(.+\); put back a copy of it, or write "
+        rf"{re.escape(str(path))}: cannot be read as a manifest \(.+\); mend it or put back a copy of it, or write "
         rf"{re.escape(line)} there, which is enough to measure the run, and kattn train {run.folder} --resume adds .+"
     )
     for references in ([], ["a"], ["a/b"]):
