@@ -64,7 +64,8 @@ def find_unfinished(
             if (run.status == "finished") == finished:
                 return Resumption(run if finished else _with_state(run), done=finished)
     for run, changes in changed:
-        if _is_trained_here(run) or changes is None:
+        # One that is trained on, to more epochs, still has the recipe of before for a moment.
+        if changes is None or (_is_trained_here(run) and not _harmless(changes)):
             continue
         if run.status != "finished" or _harmless(changes):
             return _judge(run, changes, force)

@@ -13,6 +13,7 @@ from kattn_cli.commands.list.listing import LISTS
 from kattn_cli.commands.train.train import train
 from kattn_cli.errors import RunError
 from kattn_cli.runs.csv_rows import read_rows, write_rows
+from kattn_cli.runs.find import all_runs
 from kattn_cli.runs.run import Run
 
 CPU = torch.device("cpu")
@@ -173,6 +174,15 @@ def test_finished_runs_are_not_trained_again(
     (found,) = resume(tiny_recipe, results)
     assert found == run
     assert f"{run.folder}: is finished" in capfd.readouterr().out
+
+
+def test_a_run_that_is_trained_on_is_not_begun_anew(interrupted: tuple[Path, Run], tiny_recipe: Path) -> None:
+    """Its recipe is still that of before for a moment."""
+    results, run = interrupted
+    run.begin()
+    with pytest.raises(RunError, match="is running; there is nothing to resume"):
+        resume(tiny_recipe, results, "train.epochs=7")
+    assert all_runs(results) == [run]
 
 
 def test_a_run_that_is_being_trained_is_left_alone(interrupted: tuple[Path, Run]) -> None:

@@ -96,10 +96,24 @@ def test_runs_without_tables(tmp_path: Path) -> None:
     run = create_run(tmp_path, "a", 0, "", {"status": "finished", "start": "2026"})
     (run.folder / "audit").mkdir()
     (run.folder / "audit" / "alignment.csv").touch()
-    (run.folder / "spectrum.csv").write_text("epoch,layer\n")
+    (run.folder / "spectrum.csv").write_text("epoch,layer,head,index,cumulative_explained_variance\n")
     assert frame([run], "spectrum.csv").empty
     with pytest.raises(RunError, match=r"a/0: has no tables to draw yet"):
         plot_runs([run], tmp_path / "figures")
+
+
+def test_more_labels_than_a_figure_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kattn_cli.commands.plot.plot.MOST_LABELS", 2)
+    named = [("a b", 0), ("a b", 1), ("b", 0), ("c", 0)]
+    runs = [create_run(tmp_path, name, seed, "", {"status": "finished", "start": "2026"}) for name, seed in named]
+    with pytest.raises(RunError, match=r"has no tables"):
+        plot_runs(runs[:3], tmp_path / "figures")
+    with pytest.raises(RunError) as refused:
+        plot_runs(runs, tmp_path / "figures")
+    assert str(refused.value) == (
+        "4 runs of 3 labels are too many for a figure, which holds 2; name some of them, as in kattn plot 'a b', "
+        "or let kattn report draw each group"
+    )
 
 
 @pytest.mark.parametrize("folder", [None, "elsewhere"])
@@ -114,10 +128,10 @@ def test_tables_that_cannot_be_drawn(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
     write_rows(tmp_path / "other.csv", [{"a": 1}])
     write_rows(tmp_path / "failed.csv", [{**row, "status": "out of memory"} for row in complexity_rows()])
-    (tmp_path / "races.csv").write_text("task,solver,round,seconds,accuracy\n")
+    (tmp_path / "races.csv").write_text("task,n,kernel,solver,round,seconds,accuracy,tolerance,device\n")
     for name, text in {
         "absent.csv": r"absent.csv: cannot be read: No such file or directory",
-        "empty.csv": r"empty.csv: cannot be read as a table \(No columns to parse from file\)",
+        "empty.csv": r"empty.csv: is no table of kattn complexity, model-costs, decoding, benchmark or kernel-pca",
         "other.csv": r"other.csv: is no table of kattn complexity, model-costs, decoding, benchmark or kernel-pca",
         "failed.csv": r"failed.csv: has no measurement that went well, so there is nothing",
         "races.csv": r"races.csv: has no rows$",

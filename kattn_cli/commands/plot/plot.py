@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from kattn_cli.runs.whole_file import write_text
 from kattn_cli.tables.summary import print_summary
 from kattn_cli.tables.text import write_frame
 
+MOST_LABELS = 100
+"""Lines that a figure can hold at all; seeds of one label are one line."""
+
 
 def plot_runs(runs: Sequence[Run], folder: Path, paper: Paper | None = None) -> list[Path]:
     """Draw into ``folder``, with ``comparison.csv`` beside the figures; return the files but the latter.
@@ -27,9 +31,14 @@ def plot_runs(runs: Sequence[Run], folder: Path, paper: Paper | None = None) -> 
             ``paper_<name>.md``.
 
     Raises:
-        RunError: if the runs have no tables to draw.
+        RunError: if the runs have no tables to draw, or are too many for a figure.
     """
     runs = list(map(Snapshot.of, runs))
+    if (labels := len({run.label for run in runs})) > MOST_LABELS:
+        raise RunError(
+            f"{len(runs):,} runs of {labels:,} labels are too many for a figure, which holds {MOST_LABELS}; "
+            f"name some of them, as in kattn plot {shlex.quote(runs[0].name)}, or let kattn report draw each group"
+        )
     pictures = draw_runs(runs, folder)
     if not pictures:
         raise RunError(f"{', '.join(str(run.folder) for run in runs)}: has no tables to draw yet")
