@@ -34,7 +34,7 @@ def _load(kind: type[DataSection], section_json: str) -> LoadedData:
     task, source = source_of(section)
     for file in source.files() if task.generated else []:
         if file.status == NOT_GENERATED:
-            console.print(f"{file.path}: is being generated, once", markup=False)
+            console.print(f"{file.path}: is being generated, once")
     return task.load(source, section)
 
 

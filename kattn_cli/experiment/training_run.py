@@ -256,7 +256,7 @@ class _Training:
             overrides=[*kept, *job.overrides] if resumed.changes else manifest.get("overrides", []),
         )
         what = f"changed in the recipe: {'; '.join(resumed.changes)}" if resumed.changes else "the recipe is unchanged"
-        console.print(f"{run.folder}: going on from step {step:,} of {self.trainer.steps:,}; {what}", markup=False)
+        console.print(f"{run.folder}: going on from step {step:,} of {self.trainer.steps:,}; {what}")
 
     def _on_step(self, update: Update) -> None:
         if update.step % SHOWN_EVERY and update.step != update.steps:
@@ -298,7 +298,7 @@ class _Training:
         if fresh := [name for name in unreadable if name not in known]:
             run.update(corrupt_images=[*known, *fresh])
             for name in fresh:
-                console.print(f"{run.folder}: skipped an image that cannot be read: {name}", markup=False)
+                console.print(f"{run.folder}: skipped an image that cannot be read: {name}")
 
     def _save(self, which: str, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
         step = state["progress"]["step"]

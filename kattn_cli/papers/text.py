@@ -75,10 +75,10 @@ def as_markdown(sections: Sequence[Section]) -> str:
 def print_sections(sections: Sequence[Section]) -> None:
     """Print each with its title, table and sentences."""
     for section in sections:
-        console.print(f"\n{section.title}\n", markup=False)
+        console.print(f"\n{section.title}\n")
         print_wide(section.columns, section.rows)
         for line in (*section.notes, *section.sentences):
-            console.print(f"- {line}", markup=False)
+            console.print(f"- {line}")
     console.print()
 
 

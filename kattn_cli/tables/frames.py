@@ -112,7 +112,7 @@ def _lost(rows: pd.DataFrame, still: Sequence[bool]) -> int:
 @cache
 def _say_left_out(path: Path, count: int) -> None:
     rows = f"{count} row{' was' if count == 1 else 's were'} measured on weights that the run no longer has, and"
-    console.print(f"{path}: {rows} left out; measure again to have their like of its weights now", markup=False)
+    console.print(f"{path}: {rows} left out; measure again to have their like of its weights now")
 
 
 def attack_frame(runs: Iterable[Run]) -> pd.DataFrame:

@@ -165,7 +165,7 @@ def print_checks(runs: Sequence[Run], found: Sequence[Sequence[Check]]) -> None:
         count = f"{len(judged) - len(failed)} of {len(judged)} runs  " if len(found) > 1 and judged else ""
         for run, one in failed or judged[:1] or [(runs[0], every[0])]:
             where = f"{run.label}/{run.seed}: " if len(found) > 1 and judged else ""
-            console.print(f"  {mark} {one.name:26} {count}{where}{one.evidence}", markup=False)
+            console.print(f"  {mark} {one.name:26} {count}{where}{one.evidence}")
 
 
 def _epsilon(rows: pd.DataFrame) -> float:

@@ -171,7 +171,7 @@ def attack_run(target: Target, planned: Sequence[Planned], bar: Progress) -> Non
     left = [one for one, record in zip(planned, records, strict=True) if record.images < target.images]
     if len(left) < len(planned):
         there = f"{len(planned) - len(left)} of {len(planned)} measurements are there already"
-        console.print(f"{run.folder}: {there} (--again measures anew)", markup=False)
+        console.print(f"{run.folder}: {there} (--again measures anew)")
     _print_estimate(target, left)
     total = target.images * len(planned)
     task = bar.add_task(f"{run.label}/{run.folder.name}", total=total, count="", note="")

@@ -81,7 +81,7 @@ def print_attacked(runs: Sequence[Run], folder: Path) -> pd.DataFrame:
     else:
         print_wide(["attack", *labels], rows)
         if shown:
-            console.print(f"\nDifference from {labels[0]} in points, paired, 95 %\n", markup=False)
+            console.print(f"\nDifference from {labels[0]} in points, paired, 95 %\n")
             rows = [[name, *(shown.get((name, label), "") for label in labels[1:])] for name in names]
             print_wide(["attack", *labels[1:]], rows)
     if shown:

@@ -86,7 +86,7 @@ def _outcome(name: str, place: Place) -> Outcome:
         return ITEMS[name](place)
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        console.print(f"{name}: failed: {reason}", markup=False)
+        console.print(f"{name}: failed: {reason}")
         nothing = float("nan")
         failed = Check("failed", "", "", nothing, nothing, nothing, "at least", None, reason)
         return Outcome([], [failed])

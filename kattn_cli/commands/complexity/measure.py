@@ -203,10 +203,10 @@ def print_and_draw(path: Path, fit_from: int | None = None) -> None:
     costs = read_frame(path, "complexity")
     fitted = exponents(costs, fit_from)
     for line in options_lines(completed(costs)):
-        console.print(line, markup=False)
+        console.print(line)
     _print_table(summary(costs, fitted))
     for line in shortfalls(costs):
-        console.print(line, markup=False)
+        console.print(line)
     console.print()
     _print_table(not_counted(costs))
     console.print(LEFT_OUT)

@@ -43,7 +43,7 @@ def show_caches(names: Sequence[str], *, clear: bool) -> None:
             gone = [entry for entry in there if entry.remove()]
             freed = _size(sum(entry.bytes_ for entry in gone))
             kept = f"; {len(there) - len(gone):,} are in use or cannot be removed" if len(gone) < len(there) else ""
-            console.print(f"{name}: removed {len(gone):,} of {len(there):,}, {freed}{kept}", markup=False)
+            console.print(f"{name}: removed {len(gone):,} of {len(there):,}, {freed}{kept}")
         there = cache.entries(folder, pattern)
         used = time.strftime("%Y-%m-%d", time.localtime(there[-1].last_use)) if there else ""
         rows.append((name, f"{len(there):,}", _size(sum(entry.bytes_ for entry in there)), used, str(folder)))

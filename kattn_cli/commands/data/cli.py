@@ -130,4 +130,4 @@ def collect(
         hyperparameters=hyperparameters_of(hyperparameters or []),
     )
     for path in run_collection(settings, output=output, threads=threads):
-        console.print(path, markup=False)
+        console.print(path)

@@ -68,7 +68,7 @@ def check_data(name: str, overrides: Sequence[str]) -> None:
     if bad:
         count = "1 file is" if len(bad) == 1 else f"{len(bad)} files are"
         raise DataError(f"{name}: {count} damaged; remove what is and get it again: {source.how_to_get}")
-    console.print(f"{name}: {task_reading(source.reads).contents(source, data)}", markup=False)
+    console.print(f"{name}: {task_reading(source.reads).contents(source, data)}")
 
 
 def fetch_data(name: str, overrides: Sequence[str]) -> None:
@@ -118,4 +118,4 @@ def _print_files(files: Sequence[FileCheck]) -> None:
     for check in files:
         size = f"{check.path.stat().st_size:,} bytes" if check.path.is_file() else ""
         line = "  ".join(part for part in (str(check.path), check.status, size, check.detail) if part)
-        console.print(line, markup=False)
+        console.print(line)

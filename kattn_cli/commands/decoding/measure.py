@@ -153,10 +153,9 @@ def print_decoding(costs: pd.DataFrame) -> None:
         interval = f"[{one['time_low']:.2f}, {one['time_high']:.2f}]"
         console.print(
             f"{one['attention']}, {one['from_context']:,} to {one['to_context']:,} tokens: time {one['time']} "
-            f"(× {one['time_ratio']:.2f} {interval}), memory kept {one['memory']} (× {one['state_ratio']:.2f})",
-            markup=False,
+            f"(× {one['time_ratio']:.2f} {interval}), memory kept {one['memory']} (× {one['state_ratio']:.2f})"
         )
-    console.print(f"flat: within {100 * FLAT:.0f} % of that behind the shortest context", markup=False)
+    console.print(f"flat: within {100 * FLAT:.0f} % of that behind the shortest context")
 
 
 def _cells(row: pd.Series) -> list[str]:

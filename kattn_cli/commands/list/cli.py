@@ -31,6 +31,6 @@ def list_(
     if markdown:
         if kind.value != "attention":
             raise KattnError(f"--markdown: only attention has such a table, not {kind.value}")
-        console.print(attention_table(), markup=False)
+        console.print(attention_table())
         return
     console.print(listing(kind.value, results))

@@ -25,12 +25,12 @@ def print_models(costs: pd.DataFrame, path: Path) -> None:
     columns = ["", "N", "ms a sample", "×", "MiB", "×", "GFLOP a sample", "parameters"]
     columns += ["paper: time", "memory", "flops"] if published else []
     for (what, batch), part in table.groupby(["pass", "batch"], sort=False):
-        console.print(f"\n{what}, batch {batch}, {part['dtype'].iloc[0]}", markup=False)
+        console.print(f"\n{what}, batch {batch}, {part['dtype'].iloc[0]}")
         print_wide([*columns, ""], [_cells(row, published) for _, row in part.iterrows()])
-    console.print("\n×: of the first model in the table; MiB: weights, optimizer and the peak of a call", markup=False)
-    console.print(COUNTED, markup=False)
+    console.print("\n×: of the first model in the table; MiB: weights, optimizer and the peak of a call")
+    console.print(COUNTED)
     for note in notes(table):
-        console.print(note, markup=False)
+        console.print(note)
 
 
 def _cells(row: pd.Series, published: bool) -> list[str]:

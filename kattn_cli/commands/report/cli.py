@@ -57,7 +57,7 @@ def report(
     console.quiet = quiet
     found = find_sources(sources or [], results)
     for one in found.left_out:
-        console.print(f"Left out: {one}", markup=False)
+        console.print(f"Left out: {one}")
     folder = output or results / "report"
     for path in write_report(found, folder, papers=paper or [], title=title, test=test.value, figures=figures):
         console.print(path)

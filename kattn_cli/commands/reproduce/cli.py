@@ -47,7 +47,7 @@ def reproduce(
     if list_:
         from kattn_cli.papers.plan import needs
 
-        console.print(needs(arguments or []), markup=False)
+        console.print(needs(arguments or []))
         return
     if not arguments:
         raise KattnError("No table was named. For example: kattn reproduce primal/table3 --small; --list shows them")
@@ -67,6 +67,6 @@ def reproduce(
     import shlex
 
     for name, plan in chosen.items():
-        console.print(f"# {name}: {plan.title}", markup=False)
+        console.print(f"# {name}: {plan.title}")
         for command in commands(plan.size(settings.size, name), settings):
-            console.print(shlex.join(["kattn", *command]), markup=False)
+            console.print(shlex.join(["kattn", *command]))

@@ -76,13 +76,13 @@ def reproduce(plans: dict[str, Plan], settings: Reproduction) -> None:
     sizes = {name: plan.size(settings.size, name) for name, plan in plans.items()}
     failed = {}
     for name, size in sizes.items():
-        console.print(f"\n{name}: {plans[name].title}", markup=False)
+        console.print(f"\n{name}: {plans[name].title}")
         try:
             runs = _make(size, settings)
             _show(name, size, runs, settings)
         except KattnError as error:
             failed[name] = str(error)
-            console.print(f"{name}: {error}", markup=False)
+            console.print(f"{name}: {error}")
     if failed:
         reasons = "\n".join(f"{name}: {reason}" for name, reason in failed.items())
         raise KattnError(f"{len(failed)} of {len(sizes)} could not be made; the same command goes on:\n{reasons}")
@@ -192,7 +192,7 @@ def _call(arguments: list[str]) -> None:
         KattnError, Stopped: if it failed, or was stopped, which it has said itself.
     """
     command = shlex.join(["kattn", *arguments])
-    console.print(f"$ {command}", markup=False)
+    console.print(f"$ {command}")
     process = subprocess.Popen([sys.executable, "-m", "kattn_cli", *arguments])
     stopped = False
     while True:
@@ -219,8 +219,8 @@ def _show(name: str, size: Size, runs: Sequence[Run], settings: Reproduction) ->
             write_frame(path.with_suffix(".csv"), numbers)
             write_text(path, as_markdown(text))
             print_sections(text)
-            console.print(f"{path}", markup=False)
+            console.print(f"{path}")
             if size.differs:
-                console.print(f"Not the paper's size: {size.differs}.", markup=False)
+                console.print(f"Not the paper's size: {size.differs}.")
             return
     print_summary(runs)

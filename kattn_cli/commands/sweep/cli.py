@@ -84,7 +84,7 @@ def sweep(
     records = plan(references, overrides, over or [], seed or [], results)
     if dry:
         for record in records:
-            console.print(f"{record.folder}: {len(record.points)} points; a dry run, nothing is trained", markup=False)
+            console.print(f"{record.folder}: {len(record.points)} points; a dry run, nothing is trained")
             console.print(points_table(record))
         return
     if on is Where.local:
@@ -96,7 +96,7 @@ def sweep(
     if quiet:
         return
     for record in records:
-        console.print(f"{record.folder / 'sweep.csv'}, the best epoch of each run:", markup=False)
+        console.print(f"{record.folder / 'sweep.csv'}, the best epoch of each run:")
         console.print(ranking(record))
     names = next_arguments([record.points[0].recipe.name for record in records], results)
     console.print(f"Next: kattn eval {names}, and kattn report {names}")

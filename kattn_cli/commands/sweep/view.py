@@ -36,7 +36,7 @@ class SweepView:
         if console.is_terminal and not console.quiet:
             self.live.start()
         else:
-            console.print(f"{len(self.states)} points: {counted(self.states)}", markup=False)
+            console.print(f"{len(self.states)} points: {counted(self.states)}")
         return self
 
     def __exit__(
@@ -51,7 +51,7 @@ class SweepView:
         message = f"{state.status}: {state.reason}" if state.reason else state.status
         if state.run and (best := _best(state)):
             message = f"{message}, {best}, {state.run.manifest['train_seconds']:.0f} s"
-        console.print(f"{state.point.number}/{len(self.states)} {state.point}: {message}", markup=False)
+        console.print(f"{state.point.number}/{len(self.states)} {state.point}: {message}")
 
     def _table(self) -> RenderableType:
         running = [state for state in self.states if state.status == "running"]

@@ -43,7 +43,7 @@ def dry_run(
         )
         for row in rows:
             table.add_row(*row)
-        console.print(f"\n{recipe.name}: a dry run, nothing is trained", markup=False)
+        console.print(f"\n{recipe.name}: a dry run, nothing is trained")
         console.print(table)
 
 

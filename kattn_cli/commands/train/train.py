@@ -65,7 +65,7 @@ def _plan(
     for recipe, path in asked:
         resumed = find_unfinished(recipe, path, results, force=force, tell=console.print) if find else None
         if resumed and resumed.done:
-            console.print(f"{resumed.run.folder}: is finished", markup=False)
+            console.print(f"{resumed.run.folder}: is finished")
             done.append(resumed.run)
         else:
             plan.append(Job(recipe, tuple(overrides), results, device, resumed))

@@ -120,8 +120,7 @@ class _Subject:
         if longest > self.data.longest:
             console.print(
                 f"{self.run.folder}: an episode came to {longest:,} steps, and the longest of its data has "
-                f"{self.data.longest:,}; steps beyond share the code of the last",
-                markup=False,
+                f"{self.data.longest:,}; steps beyond share the code of the last"
             )
 
     def _outcomes(self, environments: Any, jobs: Sequence[Job], speed: _Speed) -> Iterator[Outcome]:

@@ -98,7 +98,7 @@ class Corruptions:
         left = [one for one in asked if one not in kept]
         if len(left) < len(asked):
             before = f"{len(asked) - len(left)} of {len(asked)} corruptions were measured before"
-            console.print(f"{run.folder}: {before} (--again measures them anew)", markup=False)
+            console.print(f"{run.folder}: {before} (--again measures them anew)")
         return left
 
     def columns(self, name: str, severity: int, image_size: int) -> dict[str, Any]:

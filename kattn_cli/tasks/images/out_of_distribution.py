@@ -48,7 +48,7 @@ class OtherFolder:
         left = [one for one in folders if not one.corruption or (one.corruption, str(one.severity)) not in done]
         if len(left) < len(folders):
             before = f"{len(folders) - len(left)} of {len(folders)} folders of {self.name} were measured before"
-            console.print(f"{subject.run.folder}: {before} (--again measures them anew)", markup=False)
+            console.print(f"{subject.run.folder}: {before} (--again measures them anew)")
         return [partial(self._measure, subject, one) for one in left]
 
     def measured(self, run: Run, checkpoint: str, weights: str) -> list[dict[str, str]]:
@@ -89,7 +89,7 @@ class OtherFolder:
         subject.write(row, measured=["images"])  # a folder is measured whole, whatever lies in it by now
         for name in split.corrupt:
             message = f"{subject.run.folder}: left out an image that cannot be read: {name}"
-            console.print(message, markup=False)
+            console.print(message)
         return f"{note}: top-1 {row['top1']:.1f}" if folders.known else f"{note}: AUPR {row['aupr']:.1f}"
 
 

@@ -71,11 +71,10 @@ def _print_clean(one: Evaluated) -> None:
     row = one.clean
     console.print(
         f"{one.run.folder}  {row['split']}  {_accuracy(row)}  loss {row['loss']:.4f}  ece {row['ece']:.4f}  "
-        f"({row['images']} {one.data.unit})",
-        markup=False,
+        f"({row['images']} {one.data.unit})"
     )
     if one.experts:
-        console.print(f"  {one.experts}", markup=False)
+        console.print(f"  {one.experts}")
 
 
 def _print_folder(one: Evaluated, folder: OtherFolder) -> None:
@@ -85,7 +84,7 @@ def _print_folder(one: Evaluated, folder: OtherFolder) -> None:
         parts = [f"{one.run.folder}  {folder.name}"]
         parts += [f"{_accuracy(row)}  among {row['classes']} classes"] if row["top1"] else []
         aupr = f"AUPR {float(row['aupr']):.2f} % (without skill {float(row['aupr_chance']):.2f} %)"
-        console.print("  ".join([*parts, aupr, f"({row['images']} images)"]), markup=False)
+        console.print("  ".join([*parts, aupr, f"({row['images']} images)"]))
 
 
 def _accuracy(row: Mapping[str, Any]) -> str:
@@ -150,11 +149,11 @@ def report_corruptions(
     errors = corruption_errors(rows, reference, reference_errors)
     total = summary(errors)
     write_rows(run.folder / table_name, [_filled(row) for row in errors.to_dict("records")])
-    console.print(f"\n{run.folder}: {title}, top-1 error in %\n", markup=False)
+    console.print(f"\n{run.folder}: {title}, top-1 error in %\n")
     _print_table(rows, errors)
     console.print()
-    console.print(_mean_error(total, clean), markup=False)
-    console.print(_mce(total, reference), markup=False)
+    console.print(_mean_error(total, clean))
+    console.print(_mce(total, reference))
     return total
 
 

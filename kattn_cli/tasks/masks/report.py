@@ -94,7 +94,7 @@ def print_segmentation(found: pd.DataFrame) -> None:
             [label, *(_cell(differences(by_label[labels[0]], by_label[label], name), sign="+") for name in columns)]
             for label in labels[1:]
         ]
-        console.print(f"\nMore than {labels[0]}, in points, paired by seed\n", markup=False)
+        console.print(f"\nMore than {labels[0]}, in points, paired by seed\n")
         print_wide(["run", *columns.values()], lines)
     console.print()
 
@@ -116,4 +116,4 @@ def _cell(values: Sequence[float], sign: str = "") -> str:
 def _print_last(run: Run) -> None:
     row = frame([run], SEGMENTATION_CSV).iloc[-1]
     measures = ", ".join(f"{COLUMNS[name]} {row[name]:.2f} %" for name in ("mean_accuracy", "mean_iou"))
-    console.print(f"{run.folder}: {row['split']}, {int(row['images']):,} images: {measures}", markup=False)
+    console.print(f"{run.folder}: {row['split']}, {int(row['images']):,} images: {measures}")

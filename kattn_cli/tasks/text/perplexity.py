@@ -188,7 +188,7 @@ class _Subject:
             progress=progress,
         )
         if line := note_evaluation(self.opened, text.name(), self.asked.limit):
-            console.print(f"{self.opened.run.folder}  {text.name()}  {line}", markup=False)
+            console.print(f"{self.opened.run.folder}  {text.name()}  {line}")
         return {**self.columns(text), **_numbers(found, encoded), "seconds": round(time.perf_counter() - started, 2)}
 
 

@@ -30,11 +30,10 @@ def print_perplexity(measured: Sequence[Measured]) -> None:
         window = f"window {one.row['window']}, stride {one.row['stride']}, {int(one.number('tokens')):,} tokens"
         console.print(
             f"{one.run.folder}  {one.text.name()}  perplexity {one.number('perplexity'):.3f}  "
-            f"loss {one.number('loss'):.4f}  {one.number('bits_per_byte'):.3f} bits a byte  ({window})",
-            markup=False,
+            f"loss {one.number('loss'):.4f}  {one.number('bits_per_byte'):.3f} bits a byte  ({window})"
         )
         if one.number("unknown") > MUCH_UNKNOWN:
-            console.print(f"  {100 * one.number('unknown'):.0f} % unknown tokens: {PREDICTED_ELSEWHERE}", markup=False)
+            console.print(f"  {100 * one.number('unknown'):.0f} % unknown tokens: {PREDICTED_ELSEWHERE}")
     if len({one.run.folder for one in measured}) > 1:
         _print_table(measured)
 

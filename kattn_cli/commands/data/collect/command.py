@@ -35,7 +35,7 @@ def collect(settings: CollectionSettings, *, output: Path, threads: int) -> list
     record.refuse_others()
     with holding(record.lock, f"{record.path}: is being collected"), catch_interruption() as interruption:
         if record.finished:
-            console.print(f"{record.path}: is finished; there is nothing to do", markup=False)
+            console.print(f"{record.path}: is finished; there is nothing to do")
         else:
             _collected(settings, record, interruption)
     return [record.file(level) for level in LEVELS]
