@@ -59,16 +59,17 @@ def load_class(name: str) -> type[nn.Module]:
 
 
 def one_line(error: BaseException) -> str:
-    """Return an error of a user's code in one line, with the place in the user's file where it arose."""
+    """Return the first line of an error of a user's code, with the place in the user's file where it arose."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [frame for frame in frames if frame.filename in _imported]
     last = (own or frames)[-1]
     place = "" if isinstance(error, SyntaxError) else f" ({Path(last.filename).name}, line {last.lineno})"
-    return f"{_text(error)}{place}"
+    first, *others = str(error).splitlines() or [""]
+    return f"{_named(error, first)}{' …' if others else ''}{place}"
 
 
-def _text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
+def _named(error: BaseException, text: str) -> str:
+    return f"{type(error).__name__}: {text}".removesuffix(": ")
 
 
 @contextmanager
@@ -88,4 +89,4 @@ def faults_of_user_files() -> Iterator[None]:
             raise
         callers = "".join(f", called in line {frame.lineno}, in {frame.name}" for frame in reversed(own[:-1]))
         place = f"{own[-1].filename}, line {own[-1].lineno}, in {own[-1].name}{callers}"
-        raise RecipeError(f"{place}: {_text(error)}") from error
+        raise RecipeError(f"{place}: {_named(error, ' '.join(str(error).split()))}") from error

@@ -48,10 +48,14 @@ NUMBERS = frozenset(
 
 
 class Needed(NamedTuple):
-    """Columns of a table: ``filled`` in every row, or ``there`` with cells that may be empty."""
+    """Columns of a table: ``filled`` in every row, or ``there`` with cells that may be empty.
+
+    ``words``: columns that hold words here, and numbers elsewhere.
+    """
 
     filled: Sequence[str]
     there: Sequence[str] = ()
+    words: Sequence[str] = ()
 
 
 NOTHING = Needed(())
@@ -91,7 +95,8 @@ TABLES: Mapping[str, Needed] = {
     "complexity": _needed("attention pass n dim status", f"heads milliseconds peak_mib forward_flops {_COST}"),
     "models": _needed("model attention version pass n status", f"milliseconds_per_sample peak_mib held_mib {_COST}"),
     "decoding": _needed("attention context status", f"milliseconds ratio state_mib peak_mib {_COST}"),
-    "benchmark": _needed("item quantity ours against", "value low high bound device dtype"),
+    "benchmark": _needed("item quantity", "ours against value low high bound device dtype"),
+    "losses.csv": Needed((), words=("loss",)),
     "kernel-pca": _needed("task n kernel solver round", "seconds accuracy tolerance device"),
 }
 """Of each table of a run, by its place in the run's folder, of ``attacked`` of each there; of costs, by their kind.
@@ -136,7 +141,8 @@ def _faults(header: Sequence[str], rows: Sequence[Sequence[str]], needed: Needed
         if len(row) != len(header):
             yield f"row {number} has {len(row)} fields, and the header {len(header)}"
     for place, column in enumerate(header):
-        kind = "a whole number" if column in WHOLE else "a number" if column in NUMBERS else ""
+        words = column in needed.words
+        kind = "" if words else "a whole number" if column in WHOLE else "a number" if column in NUMBERS else ""
         if not kind and column not in needed.filled:
             continue
         holds = _IS.get(kind, bool) if column in needed.filled else _MAY_BE.get(kind, bool)

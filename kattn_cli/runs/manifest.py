@@ -12,7 +12,10 @@ NEEDED: Mapping[str, type] = {"name": str, "seed": int, "status": str}
 LISTS: Mapping[str, type] = {"overrides": str, "corrupt_images": str, "measurements": dict, "resumptions": dict}
 """Keys that hold lists, and what is in them."""
 TEXTS = ("mechanism", "command", "commit", "device", "start", "end", "chosen_on", "chosen_by", "reads", "host")
-NUMBERS = ("parameters", "train_seconds", "best_epoch", "peak_memory_mib", "dropped_by_experts", "pid")
+NUMBERS = (
+    *("parameters", "train_seconds", "best_epoch", "peak_memory_mib", "dropped_by_experts", "pid"),
+    "forward_flops_per_sample",
+)
 MAPPINGS = ("machine", "versions", "weights")
 """Keys that may be missing or null, here and above."""
 _SEVERAL: Mapping[type, str] = {str: "texts", dict: "mappings"}

@@ -99,8 +99,8 @@ def test_an_item_that_fails_does_not_stop_the_others(
         raise kind("no kernel image\nand much more")
 
     monkeypatch.setitem(package.ITEMS, "rpc_long", broken)
-    code, out, _ = kattn(capfd, "benchmark", "rpc_long", "causal_tssa_operator", *QUICK, "--results", tmp_path)
-    assert code == 0
+    code, out, err = kattn(capfd, "benchmark", "rpc_long", "causal_tssa_operator", *QUICK, "--results", tmp_path)
+    assert (code, err) == (0, "")
     assert "rpc_long: failed: no kernel image\n" in out
     checks = pd.read_csv(tmp_path / "benchmark" / "cpu.csv")
     assert checks["quantity"].tolist() == ["failed", "time", "memory", "roofline"]

@@ -98,7 +98,7 @@ def test_the_command_line(app: typer.Typer, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*options, "--results", str(tmp_path), "--quiet"], catch_exceptions=False)
     assert done.exit_code == 0
     folder = tmp_path / "kernel_pca"
-    assert {path.name for path in folder.iterdir()} == {
+    assert {path.name for path in folder.glob("[!.]*")} == {
         "synthetic.csv", "synthetic.json", "synthetic.ratios.csv", "synthetic.png", "synthetic.pdf"
     }  # fmt: skip
     ratios = pd.read_csv(folder / "synthetic.ratios.csv")
@@ -124,7 +124,7 @@ def test_robust_losses_and_asymmetric_kernels(app: typer.Typer, tmp_path: Path) 
     )
     assert done.exit_code == 0
     folder = tmp_path / "kernel_pca"
-    assert {path.name for path in folder.iterdir()} == {
+    assert {path.name for path in folder.glob("[!.]*")} == {
         f"{stem}.{kind}" for stem in ("losses", "asymmetric") for kind in ("csv", "json")
     }
     losses = pd.read_csv(folder / "losses.csv").set_index("loss")

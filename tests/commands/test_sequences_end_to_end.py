@@ -358,7 +358,8 @@ def test_texts_too_short_to_train_on(
 ) -> None:
     given = [one.format(folder=written) for one in overrides]
     error = refused(capfd, results, "train", written / "text.yaml", "name=short", *given)
-    assert error == f"{results / 'short' / '0'}: {told.format(folder=written)}"
+    assert error == f"short: {told.format(folder=written)}"
+    assert not (results / "short").exists(), "what cannot begin is no run"
 
 
 def test_data_are_loaded_once_for_all_runs_of_them(written: Path) -> None:

@@ -13,6 +13,7 @@ import yaml
 from kattn_cli.papers import PAPERS
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.verdict import corrected, rows_of
+from kattn_cli.runs.columns import needed_of
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.run import Run
 
@@ -29,7 +30,10 @@ def run_with(
     attention: Mapping[str, Any] | None = None,
     **facts: Any,
 ) -> Run:
-    """A finished run whose tables (``audit/alignment``, say) have these rows, and with ``attention`` a recipe."""
+    """A finished run whose tables (``audit/alignment``, say) have these rows, and with ``attention`` a recipe.
+
+    Columns that every such table has, and of which the test says nothing, are made up.
+    """
     folder = results / name / str(seed)
     folder.mkdir(parents=True)
     manifest = {"name": name, "seed": seed, "status": "finished", "start": f"2026-01-0{seed + 1}"}
@@ -46,7 +50,9 @@ def run_with(
     for table, rows in tables.items():
         path = folder / f"{table}.csv"
         path.parent.mkdir(exist_ok=True)
-        write_rows(path, rows)
+        needed = needed_of(path)
+        others = {**dict.fromkeys(needed.there, ""), **dict.fromkeys(needed.filled, 1)}
+        write_rows(path, [{**others, **row} for row in rows])
     return Run(folder)
 
 

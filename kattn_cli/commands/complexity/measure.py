@@ -136,7 +136,7 @@ def outcome(
         reason = str(error).removeprefix(f"attention {name}: ")
         return Outcome(f"{NOT_CAUSAL if setting.causal else FAILED}: {reason}", counted)
     except Exception as error:
-        return Outcome(f"{FAILED}: {_first_line(one_line(error))}", counted)
+        return Outcome(f"{FAILED}: {one_line(error)}", counted)
 
 
 def _module_and_input(
@@ -153,12 +153,6 @@ def _counted_by_running(module: nn.Module, n: int, dim: int, device: torch.devic
     with suppress(RuntimeError, MemoryError), bounded_memory(device, memory):
         return count_flops(module, n, dim)
     return None
-
-
-def _first_line(text: str) -> str:
-    """Return the first line of an error's text, and the place at its end where the text has several lines."""
-    first, *others = text.splitlines()
-    return f"{first} … {text[text.rindex('(') :]}" if others else first
 
 
 def _key(one: Competitor, setting: Setting, what: Pass, n: int) -> dict[str, Any]:
