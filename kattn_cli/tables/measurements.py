@@ -70,9 +70,9 @@ def told_apart(table: pd.DataFrame, columns: Sequence[str] = ("checkpoint", "inp
     For tables that are one measurement a run, in ``columns`` that are the same in all rows of it. Runs of one folder
     are told apart. Of weights that were kept along the way the run's chosen ones speak.
     """
-    if table.empty:
-        return table
     chosen = table[table["checkpoint"] != "kept"] if "checkpoint" in table else table
+    if chosen.empty:
+        return table
     of_runs = chosen.drop_duplicates("folder")
     of_runs = of_runs.assign(beside=of_runs["label"].str.partition(" ")[0].str.rpartition("/")[0])
     words = dict(zip(of_runs["folder"], apart(of_runs, ["beside"], columns), strict=True))

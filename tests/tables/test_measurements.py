@@ -131,3 +131,9 @@ def test_runs_that_were_measured_otherwise_have_other_labels(tmp_path: Path) -> 
         "softmax last inputs 32": [0], "rpc last inputs 32": [0], "softmax last inputs 64": [1],
         "rpc inputs 32": [1],
     }  # fmt: skip
+
+
+def test_of_weights_that_were_kept_along_the_way_alone_nothing_is_told_apart() -> None:
+    """As where those that were chosen are gone: their rows are not read."""
+    table = pd.DataFrame({"label": ["softmax"], "folder": ["a/0"], "checkpoint": ["kept"], "inputs": [32]})
+    pd.testing.assert_frame_equal(told_apart(table), table)
