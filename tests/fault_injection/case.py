@@ -34,7 +34,8 @@ class Case:
 def judged(part: str, what: str, said: Said, otherwise: str = "") -> Case:
     """Return a command's case; ``otherwise`` is the verdict where the command itself has nothing wrong."""
     verdict = said.verdict if said.verdict not in GOOD else otherwise or said.verdict
-    return Case(part, what, verdict, f"kattn {' '.join(said.words)}\n{said.out[-2000:]}{said.err[-4000:]}")
+    told = f"kattn {' '.join(said.words)}\n{said.out[-2000:]}{said.err[-4000:]}"
+    return Case(part, what, verdict, f"{told}exit code {said.code} after {said.seconds:.1f} s")
 
 
 def chance(seed: int, *words: object) -> random.Random:
