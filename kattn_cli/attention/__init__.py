@@ -6,6 +6,7 @@ with ``mask`` ``(B, N)``, True where there is a token. What else a mechanism may
 
 - ``auxiliary_loss()``: a scalar that training adds to the task's loss, of the last forward pass; with
   ``layer_reduction``, ``"sum"`` or ``"mean"``: how the terms of several layers join;
+- ``begin()``: changes the mechanism's weights once its model, which may draw them anew, has been built;
 - ``attention_matrix(x)``: ``(B, H, N, N)``, where there is such a matrix; ``singular_values(x)`` ``(B, H, count)``,
   where its operator is another;
 - ``kernel_inputs(x)``: the queries, keys and values ``(B, H, N, d)`` of a softmax, for its view as kernel PCA;

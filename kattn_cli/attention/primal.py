@@ -72,7 +72,8 @@ class PrimalAttention(AttentionMechanism):
     """``[e; r] W_c + b_c`` for the scores of both sets of singular vectors. ``(B, N, C)`` to the same.
 
     ``eta`` weighs the KSVD term that :meth:`auxiliary_loss` adds to the loss of the task. f(X) has ``s · rank_multi``
-    rows, but no more than ``seq_len``; with ``repeat_rows`` all of them, some rows of X then several times.
+    rows, but no more than ``seq_len``; with ``repeat_rows`` all of them, some rows of X then several times. With
+    ``frozen``, W_e and W_r stay as they were drawn.
 
     Raises:
         ValueError: if the causal form is asked to depend on data, since f(X) samples the future; or if rows are to be
@@ -97,6 +98,7 @@ class PrimalAttention(AttentionMechanism):
         scores: Literal["both", "e"] = "both",
         trace: Literal["weights", "projected"] = "weights",
         square: Literal["batch", "sample"] = "batch",
+        frozen: bool = False,
         convention: Convention = "paper",
         qkv_bias: bool = True,
     ) -> None:
@@ -126,6 +128,7 @@ class PrimalAttention(AttentionMechanism):
         self._last: Scores | None = None
         for weight in (self.w_e, self.w_r):
             _orthogonal(weight, convention)
+            weight.requires_grad_(not frozen)
 
     @property
     def layer_reduction(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+import torch
 from pydantic import Field
 from torch import Tensor
 
@@ -18,7 +19,8 @@ class SoftmaxAttention(QKVAttention):
     """``softmax(q kᵀ / √d) v``, then the output projection. ``(B, N, C)`` to the same.
 
     ``standardise``: q and k of each token and head get mean 0 and deviation 1, as in the program with which the RPC
-    authors measure the projection error.
+    authors measure the projection error. ``tied_start``: queries begin as the keys, as in symmetric attention, and are
+    free to leave them.
 
     Raises:
         ValueError: if heads are one wide, and have no deviation.
@@ -34,13 +36,22 @@ class SoftmaxAttention(QKVAttention):
         seq_len: int,
         causal: bool = False,
         standardise: bool = False,
+        tied_start: bool = False,
         qkv_bias: bool = True,
         attn_drop: Annotated[float, Field(ge=0, lt=1)] = 0.0,
     ) -> None:
         super().__init__(dim, heads, causal=causal, qkv_bias=qkv_bias)
         if standardise:
             self.require_deviation()
-        self.standardise, self.attn_drop = standardise, attn_drop
+        self.standardise, self.tied_start, self.attn_drop = standardise, tied_start, attn_drop
+        self.begin()
+
+    @torch.no_grad()
+    def begin(self) -> None:
+        """Copy the keys' weights to the queries, if they are to begin alike."""
+        if self.tied_start:
+            for parameter in self.qkv.parameters():
+                parameter[: self.dim] = parameter[self.dim : 2 * self.dim]
 
     def projected(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return queries, keys and values, ``(B, H, N, d)`` each, the first two standardised if they are to be."""

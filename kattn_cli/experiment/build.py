@@ -60,7 +60,11 @@ def build(recipe: Recipe, data: LoadedData) -> AttentionModel:
     layers = layers_on(recipe, data)
     if PARAMETERS_OF_A_LAYER * layers.depth * layers.dim**2 > LARGE and torch.get_default_device().type == "cpu":
         _require_memory(recipe, data)
-    return task_reading(data.reads).build(recipe, data)
+    model = task_reading(data.reads).build(recipe, data)
+    for mechanism in model.mechanisms():
+        if hasattr(mechanism, "begin"):
+            mechanism.begin()
+    return model
 
 
 def _require_memory(recipe: Recipe, data: LoadedData) -> None:

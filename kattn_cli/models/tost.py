@@ -8,18 +8,18 @@ Transformers", whose local patch interaction ToST leaves out; "Understanding the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Literal
 
 import torch
 from timm.layers import trunc_normal_
-from timm.models.xcit import PositionalEncodingFourier, conv3x3
+from timm.models.xcit import PositionalEncodingFourier
 from torch import Tensor, nn
 
 from kattn_cli.attention.class_attention import ClassAttention
 from kattn_cli.kernels.precision import exact_dtype
 from kattn_cli.models.blocks import NORM_EPS, Block, ClassBlock, FeedForward
 from kattn_cli.models.channel_attention import ChannelAttention
+from kattn_cli.models.conv_stem import conv_stem
 from kattn_cli.models.recomputed import checkpointed
 
 
@@ -115,19 +115,6 @@ class FourierPositions(PositionalEncodingFourier):
         wavelengths = self.temperature ** (2 * torch.div(channels, 2, rounding_mode="floor") / self.hidden_dim)
         angles = angles[:, None] / wavelengths
         return torch.stack((angles[:, 0::2].sin(), angles[:, 1::2].cos()), -1).flatten(1)
-
-
-def conv_stem(channels: int, dim: int, patch_size: int) -> nn.Sequential:
-    """Return ``(B, channels, h, w)`` to ``(B, dim, h / patch_size, w / patch_size)``: 3 × 3 convolutions of stride 2.
-
-    Each doubles the width, up to ``dim``, and has batch norm; GELU between them.
-    """
-    steps = patch_size.bit_length() - 1
-    widths = [channels, *(dim >> step for step in reversed(range(steps)))]
-    layers: list[nn.Module] = []
-    for inputs, outputs in pairwise(widths):
-        layers += [conv3x3(inputs, outputs, 2), nn.GELU()]
-    return nn.Sequential(*layers[:-1])
 
 
 def _initialise(module: nn.Module) -> None:

@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 import timm
 import torch
-from timm.layers import build_sincos2d_pos_embed
+from timm.layers import PatchEmbed, build_sincos2d_pos_embed
 from timm.models.vision_transformer import VisionTransformer
 from torch import nn
 
 from kattn_cli.models.blocks import Block, FeedForward
+from kattn_cli.models.conv_stem import ConvEmbed
 
 
 def build_vit(
@@ -28,8 +29,12 @@ def build_vit(
     position: Literal["learned", "sincos"],
     drop_path: float,
     feed_forward: FeedForward,
+    stem: Literal["patch", "conv"] = "patch",
 ) -> VisionTransformer:
     """Return a vision transformer of the given sizes.
+
+    ``stem``: what makes tokens of an image, one linear map of a patch, or convolutions
+    (:class:`~kattn_cli.models.conv_stem.ConvEmbed`).
 
     ``position: sincos`` starts the learned position code at the two-dimensional sine-cosine code instead of
     at small noise, which a data set of a thousand images cannot make up for. ``feed_forward: ista`` is CRATE's
@@ -47,6 +52,7 @@ def build_vit(
         global_pool=pool,
         class_token=pool == "token",
         drop_path_rate=drop_path,
+        embed_layer=ConvEmbed if stem == "conv" else PatchEmbed,
     )
     if position == "sincos" and vit.pos_embed is not None:
         code = build_sincos2d_pos_embed(list(vit.patch_embed.grid_size), dim=dim)

@@ -15,10 +15,15 @@ STRICT = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=Fals
 """How every section of a recipe is read."""
 
 
+STEM_PATCHES = (2, 4, 8, 16, 32)
+"""Patch sizes that convolutions of stride 2 can make."""
+
+
 class Vit(BaseModel):
     """A vision transformer of one's own size.
 
-    ``feed_forward: ista`` is CRATE's, which has no use for ``mlp_ratio``; with ``causal`` no patch sees those after it.
+    ``stem``: one linear map makes a token of a patch, or 3 × 3 convolutions of stride 2 do. ``feed_forward: ista`` is
+    CRATE's, which has no use for ``mlp_ratio``; with ``causal`` no patch sees those after it.
     """
 
     model_config = STRICT
@@ -32,6 +37,7 @@ class Vit(BaseModel):
     position: Literal["learned", "sincos"] = "sincos"
     drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
     feed_forward: Literal["mlp", "ista"] = "mlp"
+    stem: Literal["patch", "conv"] = "patch"
     causal: bool = False
 
 
@@ -236,7 +242,14 @@ def size_faults(model: OwnModel) -> Iterable[Fault]:
     if isinstance(model, Vit):
         if model.causal and model.pool == "token":
             yield Fault(("model", "pool"), "must be avg for causal: true, since the class token comes first")
-    elif isinstance(model, Tost) and model.dim % (narrowest := model.patch_size // 2):
+        if model.stem == "conv" and model.patch_size not in STEM_PATCHES:
+            known = ", ".join(map(str, STEM_PATCHES))
+            yield Fault(("model", "patch_size"), f"must be {known} for stem: conv, and {model.patch_size} is not")
+            return
+        if model.stem == "conv" and model.causal:
+            yield Fault(("model", "stem"), "must be patch for causal: true, since convolutions see later patches")
+    convolved = isinstance(model, Tost) or (isinstance(model, Vit) and model.stem == "conv")
+    if convolved and model.dim % (narrowest := model.patch_size // 2):
         by = f"for patch_size {model.patch_size}, whose first convolution has dim / {narrowest} channels"
         yield Fault(("model", "dim"), f"must be a multiple of {narrowest} {by}, and {model.dim} is not")
 
