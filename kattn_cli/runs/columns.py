@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from kattn_cli.errors import RunError, did_you_mean
+from kattn_cli.runs.bits import CORRECT, fault_of
 
 MISSING = ("", "nan", "NaN")
 """Cells without a value."""
@@ -153,6 +154,15 @@ def _faults(header: Sequence[str], rows: Sequence[Sequence[str]], needed: Needed
                     yield f"row {number}, column {column}: {kind or 'a word'} was expected, not {cell or 'nothing'}"
             elif not holds(cell):
                 yield f'row {number}, column {column}: {kind} was expected, not "{_short(cell)}"'
+    yield from _faulty_bits(header, rows)
+
+
+def _faulty_bits(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    if {CORRECT, "images"} <= set(header):
+        bits, images = header.index(CORRECT), header.index("images")
+        for number, row in enumerate(rows, 2):
+            if row[bits] and row[images] not in MISSING and (fault := fault_of(row[bits], int(float(row[images])))):
+                yield f"row {number}, column {CORRECT}: {fault}"
 
 
 def _is_number(cell: str) -> bool:

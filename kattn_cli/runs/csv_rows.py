@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from kattn_cli.errors import RunError
+from kattn_cli.runs.bits import CORRECT
 from kattn_cli.runs.columns import MISSING, NOTHING, NUMBERS, TABLES, WHOLE, Needed, check, needed_of
 from kattn_cli.runs.identity import FINGERPRINTS, WEIGHTS, identity
 from kattn_cli.runs.lock import writing
@@ -125,7 +126,8 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 
 
 def _columns(rows: Iterable[Row]) -> list[str]:
-    return list(dict.fromkeys(column for row in rows for column in row))
+    columns = dict.fromkeys(column for row in rows for column in row)
+    return sorted(columns, key=CORRECT.__eq__)  # which is long, and last, so that a table can be read by eye
 
 
 def _csv_lines(columns: Sequence[str], rows: Sequence[Row], *, header: bool) -> Iterator[str]:
@@ -233,7 +235,7 @@ def parsed(text: TextIO, needed: Needed) -> pd.DataFrame:
     import pandas as pd
 
     words = [one for one in needed.filled if one not in WHOLE and one not in NUMBERS]
-    kinds = dict.fromkeys((*FINGERPRINTS, *words), str)
+    kinds = dict.fromkeys((*FINGERPRINTS, CORRECT, *words), str)
     return pd.read_csv(text, dtype=kinds, na_values=MISSING, keep_default_na=False, low_memory=False)
 
 

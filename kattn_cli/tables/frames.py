@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from kattn_cli.console import console
+from kattn_cli.runs.bits import CORRECT
 from kattn_cli.runs.columns import needed_of
 from kattn_cli.runs.csv_rows import parsed
 from kattn_cli.runs.identity import DEFAULTS, WEIGHTS, identity
@@ -33,12 +34,15 @@ def shared_folder(labels: Iterable[str]) -> str:
     return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
 
 
-def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
+def frame(runs: Iterable[Run], table: str, *, correct: bool = False) -> pd.DataFrame:
     """Return all rows of ``table`` (``metrics.csv``, say) with ``label``, ``mechanism``, ``run_seed`` and ``folder``.
 
     Labels lose the folder that all of them share. Of several runs with one label and seed, the newest counts. Rows
     that were measured on weights which the run no longer has are left out; once a file that is said of those that were
     not measured again.
+
+    Args:
+        correct: whether to have the column of which images were right, too; see :mod:`kattn_cli.tables.bits`.
 
     Raises:
         RunError: if one cannot be read, or is damaged.
@@ -49,6 +53,8 @@ def frame(runs: Iterable[Run], table: str) -> pd.DataFrame:
     rows = _rows(list(newest.values()), table)
     if rows.empty:
         return pd.DataFrame()
+    if not correct:
+        rows = rows.drop(columns=CORRECT, errors="ignore")
     of_runs = [
         (label.removeprefix(folder), run.manifest.get("mechanism", label), seed, str(run.folder))
         for (label, seed), run in newest.items()

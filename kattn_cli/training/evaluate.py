@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 import torch.nn.functional as F
+from numpy.typing import NDArray
 from torch import Tensor
 
 from kattn_cli.errors import DataError
@@ -62,6 +64,10 @@ class Outputs:
     def confidence(self) -> Tensor:
         """Return the highest probability that softmax gives any class, ``(n,)`` float64."""
         return self.scores.double().softmax(-1).amax(-1)
+
+    def right(self) -> NDArray[np.bool_]:
+        """Return whether each image's highest logit is its label's, ``(n,)``."""
+        return topk_correct(self.scores, self.labels, 1).cpu().numpy()
 
     def measures(self) -> Evaluation:
         """Return accuracy, loss and calibration."""

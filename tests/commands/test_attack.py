@@ -15,6 +15,7 @@ from torch import Tensor
 
 from kattn_cli.attacks import ATTACKS, AttackSettings
 from kattn_cli.commands.attack.plan import Planned, duration, estimate
+from kattn_cli.runs.bits import unpacked
 
 LITTLE = ("--limit", "40", "--batch-size", "16", "--device", "cpu")
 
@@ -56,6 +57,8 @@ def test_a_row_says_what_was_measured(results: Path, capfd: pytest.CaptureFixtur
     images = pd.read_csv(results / "tiny" / "0" / row["per_image"])
     assert images["image"].tolist() == list(range(40))
     assert row["top1"] == pytest.approx(100 * images["top1"].mean())
+    assert unpacked(row["correct"], 40).tolist() == images["top1"].astype(bool).tolist()
+    assert rows(results).columns[-1] == "correct"
     assert row["clean_top1"] == pytest.approx(100 * images["clean"].mean())
     assert 0 < row["mean_linf"] <= 8 / 255 + 1e-6
     assert row["mean_linf"] < row["mean_l2"] < row["mean_l1"]

@@ -12,12 +12,17 @@ from command_line import kattn
 from safetensors import safe_open
 
 from kattn_cli.commands.options import Checkpoint
-from kattn_cli.experiment.run import Opener
+from kattn_cli.data.images import SplitName
+from kattn_cli.experiment.run import Opener, open_run
+from kattn_cli.runs.bits import unpacked
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.runs.weights import CHOICES, fingerprint, weights_path
 from kattn_cli.tasks.images.evaluation import EVAL_CSV, evaluate_runs
 from kattn_cli.tasks.task import Asked
+from kattn_cli.training.corrupted import CORRUPTED_BATCH, CorruptedSplit, Making
+from kattn_cli.training.evaluate import Batched
+from kattn_cli.training.opened import as_image_run
 
 BEFORE = ["split", "severity", "images", "top1", "top1_low", "top1_high", "top5", "loss", "ece", "checkpoint"]
 """The columns of an earlier version."""
@@ -55,6 +60,27 @@ def test_a_row_names_the_weights_that_were_measured(run: Run, asked: str, named:
         step = file.metadata()["step"]
     found = (row["checkpoint"], row["step"], row["weights"])
     assert found == (named, step, fingerprint(weights_path(run.folder, named)))
+
+
+@pytest.mark.parametrize("split", ["test", "validation"])
+def test_rows_say_which_images_were_right(run: Run, split: SplitName, capfd: pytest.CaptureFixture[str]) -> None:
+    """Image by image in the order of the split, clean and under a corruption; nothing that is printed shows them."""
+    fog = ("--corruption", "fog", "--severity", "2") if split == "test" else ()
+    code, out, _ = kattn(capfd, "eval", run.folder, "--split", split, "--device", "cpu", *fog)
+    assert code == 0
+    opened = as_image_run(open_run(run, torch.device("cpu")), "a test")
+    images = opened.data.splits[split]
+    parts: dict[str, Batched] = {"": images, "fog": CorruptedSplit(images, "fog", 2, Making("cifar-c"))}
+    rows = read_rows(run.folder / EVAL_CSV)
+    assert [row["corruption"] for row in rows] == ["", *fog[1:2]]
+    for row in rows:
+        batches = parts[row["corruption"]].batches(CORRUPTED_BATCH)
+        right = [opened.model(pixels).argmax(-1) == labels for pixels, labels in batches]
+        found = unpacked(row["correct"], int(row["images"]))
+        assert found.tolist() == torch.cat(right).tolist()
+        assert float(row["top1"]) == pytest.approx(100 * found.mean())
+        assert row["correct"] not in out
+        assert list(row)[-1] == "correct"
 
 
 def test_weights_may_be_asked_for_that_a_refusal_names() -> None:

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from kattn_cli.data.corruptions import corrupt
 from kattn_cli.experiment.run import open_run
+from kattn_cli.runs.bits import unpacked
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tasks.images.evaluation import EVAL_CSV
@@ -82,6 +83,7 @@ def test_some_classes_only(
         free = model(turned).argmax(-1)
     right = classes[ours.argmax(-1)] == wanted
     assert float(row["top1"]) == pytest.approx(100 * right.double().mean().item(), abs=1e-9)
+    assert unpacked(row["correct"], len(right)).tolist() == right[wanted.argsort(stable=True)].tolist()
     assert right.sum() > (free == wanted).sum()
     assert (row["classes"], row["images"], row["split"]) == ("3", str(int(some.sum())), "turned")
     scores = -np.concatenate([ours.amax(-1).numpy(), theirs.amax(-1).numpy()])
@@ -93,7 +95,7 @@ def test_some_classes_only(
 def test_images_of_no_class(run: Run, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     write_classes(tmp_path / "noise", {"dots": 30, "stripes": 20})
     out, (row,) = evaluate(run, capfd, "--ood", f"noise={tmp_path / 'noise'}")
-    assert row["top1"] == row["top1_low"] == row["top5"] == row["loss"] == row["ece"] == ""
+    assert row["top1"] == row["top1_low"] == row["top5"] == row["loss"] == row["ece"] == row["correct"] == ""
     assert float(row["aupr_chance"]) == pytest.approx(100 * 50 / (50 + 355))
     assert 0 < float(row["aupr"]) <= 100
     assert "noise  AUPR" in out

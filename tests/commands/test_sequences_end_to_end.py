@@ -15,6 +15,7 @@ from command_line import kattn
 from tiny_series import UNCOUNTED, write_series
 
 from kattn_cli.experiment import build, recipes
+from kattn_cli.runs.bits import unpacked
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
 
@@ -119,6 +120,8 @@ def test_eval_of_sequences(results: Path, capfd: pytest.CaptureFixture[str]) -> 
     (series,), (lists,) = (read_rows(results / name / "0" / "eval.csv") for name in ("series", "lists"))
     assert (series["images"], series["classes"], float(series["top1"])) == ("6", "3", 100)
     assert (lists["images"], lists["classes"]) == ("16", "10")
+    for row in (series, lists):
+        assert 100 * unpacked(row["correct"], int(row["images"])).mean() == pytest.approx(float(row["top1"]))
     assert f"{results / 'series' / '0'}  test  top-1 100.00 " in said.out
 
 

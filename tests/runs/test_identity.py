@@ -14,12 +14,13 @@ OF_WEIGHTS = "checkpoint,step,weights"
 TABLES = {
     "attacks": (
         "attack,norm,epsilon,epsilon_units,steps,step_size,restarts,targeted,seed,images,clean_top1,top1,top1_low,"
-        "top1_high,top5,target_rate,mean_linf,mean_l2,mean_l1,seconds,checkpoint,step,weights,batch_size,per_image",
+        "top1_high,top5,target_rate,mean_linf,mean_l2,mean_l1,seconds,checkpoint,step,weights,batch_size,per_image,"
+        "correct",
         "attack,norm,epsilon,epsilon_units,steps,step_size,restarts,targeted,seed,images,checkpoint,weights",
     ),
     "eval": (
         "split,corruption,severity,parameters,seed,images,classes,top1,top1_low,top1_high,top5,loss,ece,aupr,"
-        "aupr_chance,checkpoint,step,weights,textures,path",
+        "aupr_chance,checkpoint,step,weights,textures,path,correct",
         "split,corruption,severity,parameters,seed,images,checkpoint,weights,textures",
     ),
     "segmentation": (

@@ -27,6 +27,7 @@ from kattn_cli.data import Split
 from kattn_cli.device import device_name
 from kattn_cli.errors import RunError
 from kattn_cli.experiment.run import open_run
+from kattn_cli.runs.bits import CORRECT, packed
 from kattn_cli.runs.csv_rows import append_rows, changing, read_frame, read_rows, replace_rows, write_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
@@ -265,6 +266,7 @@ def _row(target: Target, planned: Planned, record: AttackedImages) -> dict[str, 
         "weights": target.weights,
         "batch_size": protocol.batch_size,
         "per_image": f"{FOLDER}/{record.path.name}",
+        CORRECT: packed(table["top1"].to_numpy(bool)),
     }
 
 

@@ -20,7 +20,7 @@ from kattn_cli.runs.run import Run
 from kattn_cli.tasks.images.evaluation import EVAL_CSV, Evaluated, Step, Subject
 from kattn_cli.tasks.task import Asked
 from kattn_cli.training.corrupted import CORRUPTED_BATCH, CorruptedSplit, Making
-from kattn_cli.training.evaluate import evaluate
+from kattn_cli.training.evaluate import outputs_on
 
 Corrupted = tuple[str, int]
 """Type and severity."""
@@ -116,7 +116,7 @@ class Corruptions:
         size = subject.images("--corruptions").data.image_size
         corrupted = CorruptedSplit(subject.split, name, severity, self.making(size))
         columns = self.columns(name, severity, size)
-        row = subject.row(evaluate(subject.opened.model, corrupted, CORRUPTED_BATCH), **columns)
+        row = subject.row(outputs_on(subject.opened.model, corrupted, CORRUPTED_BATCH), **columns)
         subject.write(row)
         return f"{name} {severity}: error {100 - row['top1']:.1f}"
 

@@ -14,13 +14,14 @@ from kattn_cli.data.images import ImageData
 from kattn_cli.data.loaded import LoadedData
 from kattn_cli.device import device_name
 from kattn_cli.recipe.schema import Recipe
+from kattn_cli.runs.bits import CORRECT, packed
 from kattn_cli.runs.csv_rows import replace_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.statistics import wilson_interval
 from kattn_cli.tasks.expert_loads import note_evaluation
 from kattn_cli.tasks.task import Asked
-from kattn_cli.training.evaluate import Evaluation, Outputs, outputs_on
+from kattn_cli.training.evaluate import Outputs, outputs_on
 from kattn_cli.training.opened import OpenImageRun, OpenRun, as_image_data, as_image_run
 
 EVAL_CSV = "eval.csv"
@@ -51,7 +52,7 @@ class Subject:
     @cached_property
     def clean_row(self) -> dict[str, Any]:
         """The row of the clean images."""
-        return self.row(self.clean.measures())
+        return self.row(self.clean)
 
     @property
     def split_name(self) -> str:
@@ -59,8 +60,9 @@ class Subject:
         chosen_on = self.opened.data.chosen_on
         return chosen_on if self.asked.split == "validation" else self.asked.split
 
-    def row(self, measured: Evaluation, classes: int | None = None, **columns: Any) -> dict[str, Any]:
+    def row(self, outputs: Outputs, classes: int | None = None, **columns: Any) -> dict[str, Any]:
         """Return one row of ``eval.csv``; ``classes``: how many classes there were to choose from, by default all."""
+        measured = outputs.measures()
         low, high = wilson_interval(measured.top1 / 100 * measured.images, measured.images)
         where = {"split": self.split_name, "corruption": "", "severity": 0, "parameters": "", "seed": ""}
         return {
@@ -81,6 +83,7 @@ class Subject:
             "textures": "",
             "path": "",
             **columns,
+            CORRECT: packed(outputs.right()),
         }
 
     def write(self, row: dict[str, Any], measured: Sequence[str] = ()) -> None:

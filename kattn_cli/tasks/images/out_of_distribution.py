@@ -15,6 +15,7 @@ from kattn_cli.console import console
 from kattn_cli.data.images import SPLITS
 from kattn_cli.data.reading.class_folders import ClassFolders, class_names, read_class_folders
 from kattn_cli.errors import DataError, KattnError
+from kattn_cli.runs.bits import CORRECT
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.statistics import aupr
@@ -78,9 +79,9 @@ class OtherFolder:
             outputs, clean = outputs.among(classes), clean.among(classes)
         where: dict[str, Any] = {"split": self.name, "corruption": folders.corruption, "severity": folders.severity}
         where["path"] = self._path
-        row = subject.row(outputs.measures(), len(classes), **where)
+        row = subject.row(outputs, len(classes), **where)
         if not folders.known:
-            row |= dict.fromkeys(("top1", "top1_low", "top1_high", "top5", "loss", "ece"), "")
+            row |= dict.fromkeys(("top1", "top1_low", "top1_high", "top5", "loss", "ece", CORRECT), "")
         note = f"{self.name} {folders.corruption or ''} {folders.severity or ''}".strip()
         if not folders.corruption:
             scores = [-one.confidence().cpu().numpy() for one in (outputs, clean)]

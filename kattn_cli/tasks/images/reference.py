@@ -15,14 +15,13 @@ from kattn_cli.recipe.data import ImageSection
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.runs.find import find_runs
 from kattn_cli.runs.run import Run
+from kattn_cli.tables.bits import OTHERWISE_TRAINED
 from kattn_cli.tasks.task import Asked, Opener
 from kattn_cli.training.opened import as_image_data, identity
 
 ALEXNET = "alexnet"
 IMAGENET_CLASSES = 1000
 _WORDNET = re.compile(r"n\d{8}")
-_OTHERWISE_TRAINED = {"validation", "choose_on", "classes", "in_memory", "validation_folder", "train"}
-"""Keys of a data section that change no test image."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def _recipe_and_images(run: Run, opener: Opener) -> tuple[Recipe, ImageData]:
 def _test_images(run: Run, opener: Opener) -> dict[str, Any]:
     """Return what makes test images what they are."""
     recipe, loaded = _recipe_and_images(run, opener)
-    section = {key: value for key, value in identity(recipe)["data"].items() if key not in _OTHERWISE_TRAINED}
+    section = {key: value for key, value in identity(recipe)["data"].items() if key not in OTHERWISE_TRAINED}
     return {**section, "image_size": loaded.image_size, "channels": loaded.channels}
 
 
