@@ -28,6 +28,7 @@ from kattn_cli.data.sets.mnist import Mnist
 from kattn_cli.data.sets.pathfinder import Pathfinder
 from kattn_cli.data.sets.pets import Pets
 from kattn_cli.data.sets.pixels import Pixels
+from kattn_cli.data.sets.recall import Recall
 from kattn_cli.data.sets.sentences import Imdb, Sst2, Sst5
 from kattn_cli.data.sets.uea import Uea
 from kattn_cli.data.text import TextData, TokenSplit
@@ -69,6 +70,7 @@ DATASETS: dict[str, type[DataSet]] = {
     "pathfinder": Pathfinder,
     "aan": Aan,
     "pixels": Pixels,
+    "recall": Recall,
     "ade20k": Ade20k,
     "fashion_canvases": FashionCanvases,
     "sst2": Sst2,

@@ -35,7 +35,8 @@ class SequenceFacts:
     """The facts known of a data set of sequences before training.
 
     ``seq_len``: of the longest. A series has ``channels``, a sequence of tokens ``vocabulary`` of them, and the other
-    is 0. With ``pairs`` a sample is two sequences, classified together. ``own_validation``: see :class:`Facts`.
+    is 0. With ``pairs`` a sample is two sequences, classified together; with ``queries`` each of so many last tokens
+    has a class of its own. ``own_validation``: see :class:`Facts`.
     """
 
     classes: int
@@ -44,6 +45,7 @@ class SequenceFacts:
     vocabulary: int = 0
     pairs: bool = False
     own_validation: bool = False
+    queries: int = 0
 
 
 NOT_GENERATED = "not generated yet"
@@ -143,7 +145,7 @@ class ImageDataSet(DataSet):
 
 
 class SequenceDataSet(DataSet):
-    """A data set of sequences, each with a class."""
+    """A data set of sequences, each with a class, or with one for each of its last tokens."""
 
     reads = "sequences"
     section = SequenceSection

@@ -29,7 +29,7 @@ class SequenceSplit:
     """``n`` sequences, padded with zeros at the end.
 
     ``values``: ``(n, N)`` tokens of any integer type, or ``(n, N, channels)`` float32; ``lengths`` and ``labels``:
-    ``(n,)`` int64. Of pairs, ``(n, 2, N)`` and lengths ``(n, 2)``.
+    ``(n,)`` int64. Of pairs, ``(n, 2, N)`` and lengths ``(n, 2)``; where queries are asked, labels ``(n, queries)``.
     """
 
     values: Tensor
@@ -73,7 +73,8 @@ class SequenceSplit:
 class SequenceData:
     """A loaded data set of sequences; ``mean`` and ``std`` of each channel are those of the training series.
 
-    ``vocabulary_size`` is 0 for series, whose ``channels`` are not; ``vocabulary`` is that of a text.
+    ``vocabulary_size`` is 0 for series, whose ``channels`` are not; ``vocabulary`` is that of a text. ``queries``: how
+    many tokens at the end have a class each; 0 where the sequence has one.
     ``chosen_on``: the split that the best epoch is chosen by.
     """
 
@@ -91,6 +92,7 @@ class SequenceData:
     chosen_on: SplitName = "validation"
     vocabulary: Vocabulary | None = None
     unreadable: Callable[[], list[str]] = list
+    queries: int = 0
 
     def sample(self, count: int, device: torch.device | str) -> Padded:
         """Return ``count`` random inputs of the greatest length."""
@@ -100,8 +102,8 @@ class SequenceData:
         return Padded(torch.randint(self.vocabulary_size, shape, device=device))
 
     def targets(self, count: int, device: torch.device | str) -> Tensor:
-        """Return ``count`` random classes."""
-        return torch.randint(self.classes, (count,), device=device)
+        """Return ``count`` random classes, or ``(count, queries)`` of them."""
+        return torch.randint(self.classes, (count, *((self.queries,) if self.queries else ())), device=device)
 
 
 def channel_moments(split: SequenceSplit) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -80,6 +80,7 @@ def build_sequence_classifier(
     channels: int,
     vocabulary: int,
     pairs: bool,
+    queries: int = 0,
     mean: Sequence[float],
     std: Sequence[float],
 ) -> SequenceClassifier:
@@ -89,14 +90,17 @@ def build_sequence_classifier(
         channels: of a series, which is normalised by ``mean`` and ``std``; 0 for tokens.
         vocabulary: how many tokens there are; 0 for a series.
         pairs: whether two sequences are classified together, which an encoder does.
+        queries: how many last tokens are classified one by one; 0 for one class a sequence.
     """
     mechanisms = _mechanisms(model, attention, seq_len)
     sizes: dict[str, Any] = {"seq_len": seq_len, **model.model_dump(exclude={"name", "depth", "heads"})}
     if isinstance(model, Decoder):
-        backbone: nn.Module = DecodingClassifier(mechanisms, vocabulary=vocabulary, classes=classes, **sizes)
+        backbone: nn.Module = DecodingClassifier(
+            mechanisms, vocabulary=vocabulary, classes=classes, queries=queries, **sizes
+        )
         return SequenceClassifier(backbone)
     embed = nn.Linear(channels, model.dim) if channels else nn.Embedding(vocabulary, model.dim)
-    backbone = SequenceEncoder(mechanisms, embed, classes=classes, pairs=pairs, **sizes)
+    backbone = SequenceEncoder(mechanisms, embed, classes=classes, pairs=pairs, queries=queries, **sizes)
     return SequenceClassifier(backbone, mean, std) if channels else SequenceClassifier(backbone)
 
 

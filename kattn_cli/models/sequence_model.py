@@ -13,6 +13,7 @@ from kattn_cli.models.blocks import NORM_EPS, Block, FeedForward
 from kattn_cli.models.experts import SparseExperts
 from kattn_cli.models.model import AttentionModel
 from kattn_cli.models.recomputed import checkpointed
+from kattn_cli.models.short_convolution import ShortConvolution
 
 DecoderState = tuple[int, list[Any]]
 """How many tokens were fed so far, and the state of each layer's mechanism."""
@@ -64,12 +65,16 @@ class Stack(nn.Module):
 class SequenceEncoder(Stack):
     """``(B, N, …)`` inputs to ``(B, classes)`` logits: blocks, a norm, the mean over the tokens, a linear head.
 
+    With queries, to ``(B, queries, classes)``: the head reads each of the last tokens, and no mean is taken.
+
     Args:
         mechanisms: the attention of each block, which is also the depth.
         embed: from inputs to ``(B, N, dim)``: ``nn.Linear(channels, dim)``, ``nn.Embedding(vocabulary, dim)``, …
         seq_len: the longest input.
         pairs: inputs are ``(B, 2, N, …)``; each of the two is encoded by itself, and an MLP sees both means, their
             product and their difference (Long-Range Arena's Retrieval, as in Nyströmformer's program).
+        queries: how many tokens at the end are classified one by one; 0 for one class a sequence.
+        convolution: the width of a :class:`ShortConvolution` after the embedding; None for none.
     """
 
     position: Tensor
@@ -87,15 +92,17 @@ class SequenceEncoder(Stack):
         dropout: float = 0.0,
         drop_path: float = 0.0,
         pairs: bool = False,
+        queries: int = 0,
+        convolution: int | None = None,
         experts: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(mechanisms, dim, mlp_ratio, dropout, drop_path, experts)
-        self.embed = embed
+        self.embed = nn.Sequential(embed, ShortConvolution(dim, convolution)) if convolution else embed
         if position == "learned":
             self.position = nn.Parameter(nn.init.normal_(torch.empty(seq_len, dim), std=0.02))
         else:
             self.register_buffer("position", sinusoids(seq_len, dim), persistent=False)
-        self.pairs = pairs
+        self.pairs, self.queries = pairs, queries
         hidden = int(dim * mlp_ratio)
         self.head = (
             nn.Sequential(nn.Linear(4 * dim, hidden), nn.ReLU(), nn.Linear(hidden, classes))
@@ -104,10 +111,12 @@ class SequenceEncoder(Stack):
         )
 
     def forward(self, inputs: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return logits ``(B, classes)``.
+        """Return logits ``(B, classes)``, or ``(B, queries, classes)`` of sequences without padding.
 
         ``mask``: ``(B, N)``, True where there is a token, or None for no padding; what stands there is not seen.
         """
+        if self.queries:
+            return self.head(self.encoded(inputs, mask)[:, -self.queries :])
         if not self.pairs:
             return self.head(self.mean(inputs, mask))
         means = self.mean(inputs.flatten(0, 1), None if mask is None else mask.flatten(0, 1))
@@ -116,16 +125,20 @@ class SequenceEncoder(Stack):
 
     def mean(self, inputs: Tensor, mask: Tensor | None) -> Tensor:
         """Return the mean over the tokens of what comes out of the blocks, ``(B, dim)``."""
-        if mask is not None and inputs.is_floating_point():
-            inputs = inputs.masked_fill(~mask[..., None], 0)  # often not a number there, which a product would spread
-        x = self.embed(inputs)
-        refuse_longer(x.shape[1], len(self.position))
-        x = self.run(x + self.position[: x.shape[1]], mask)
+        x = self.encoded(inputs, mask)
         if mask is None:
             return x.mean(1)
         # At least 1: a sequence without tokens has the mean 0, not NaN.
         tokens = mask.sum(1, keepdim=True).clamp(min=1)
         return x.masked_fill(~mask[..., None], 0).sum(1) / tokens
+
+    def encoded(self, inputs: Tensor, mask: Tensor | None) -> Tensor:
+        """Return what comes out of the blocks for every token, ``(B, N, dim)``."""
+        if mask is not None and inputs.is_floating_point():
+            inputs = inputs.masked_fill(~mask[..., None], 0)  # often not a number there, which a product would spread
+        x = self.embed(inputs)
+        refuse_longer(x.shape[1], len(self.position))
+        return self.run(x + self.position[: x.shape[1]], mask)
 
 
 class _Decoder(Stack):
@@ -195,19 +208,25 @@ class CausalDecoder(_Decoder):
 class DecodingClassifier(_Decoder):
     """``(B, N)`` tokens to ``(B, classes)`` logits, read off the decoder's output at each text's last token.
 
-    Its tensors are named as :class:`CausalDecoder`'s, so that a language model's weights begin it; see there.
+    With ``queries``, to ``(B, queries, classes)``, read off so many last ones. Its tensors are named as
+    :class:`CausalDecoder`'s, so that a language model's weights begin it; see there.
     """
 
-    def __init__(self, mechanisms: Sequence[nn.Module], *, dim: int, classes: int, **sizes: Any) -> None:
+    def __init__(
+        self, mechanisms: Sequence[nn.Module], *, dim: int, classes: int, queries: int = 0, **sizes: Any
+    ) -> None:
         super().__init__(mechanisms, dim=dim, **sizes)
+        self.queries = queries
         self.head = nn.Linear(dim, classes)
 
     def forward(self, tokens: Tensor, mask: Tensor | None = None) -> Tensor:
-        """Return logits ``(B, classes)``.
+        """Return logits ``(B, classes)``, or ``(B, queries, classes)`` of sequences without padding.
 
         ``mask``: ``(B, N)``, True where there is a token, or None for no padding, which stands at the end.
         """
         x = self.run(self.embedded(tokens), mask)
+        if self.queries:
+            return self.head(x[:, -self.queries :])
         if mask is None:
             return self.head(x[:, -1])
         last = mask.sum(1).clamp(min=1) - 1

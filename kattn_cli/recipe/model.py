@@ -106,7 +106,8 @@ class Experts(BaseModel):
 class Encoder(BaseModel):
     """A transformer encoder for series and for sequences of tokens: the mean over the tokens is classified.
 
-    ``position``: the code of a token's place, fixed or learned. ``dropout`` goes to the embedding and to what each
+    ``position``: the code of a token's place, fixed or learned. ``convolution``: the width of a convolution that mixes
+    each embedded token with those just before it, null for none. ``dropout`` goes to the embedding and to what each
     branch of a block adds.
     """
 
@@ -117,6 +118,7 @@ class Encoder(BaseModel):
     heads: Annotated[int, Field(ge=1, le=128)] = 2
     mlp_ratio: Annotated[float, Field(gt=0, le=16)] = 2.0
     position: Literal["sinusoidal", "learned"] = "learned"
+    convolution: Annotated[int, Field(ge=2, le=64)] | None = None
     dropout: Annotated[float, Field(ge=0, lt=1)] = 0.0
     drop_path: Annotated[float, Field(ge=0, lt=1)] = 0.0
     experts: Experts | None = None

@@ -107,7 +107,8 @@ def outputs_on(
 ) -> Outputs:
     """Return the model's outputs in ``eval`` mode; its mode is put back afterwards.
 
-    Images that the split leaves out, since they cannot be read, do not count.
+    Images that the split leaves out, since they cannot be read, do not count. Where each sample has several labels
+    ``(B, queries)``, with logits ``(B, queries, classes)``, every query counts as an image does.
 
     Args:
         gather: joins ``(n, …)`` of several processes, each of which has a part of the images as its ``split``.
@@ -119,10 +120,11 @@ def outputs_on(
     model.eval()
     logits, targets, auxiliary = [], [], []
     for images, batch in split.batches(batch_size):
-        logits.append(model(images).float())
-        targets.append(batch)
+        # Flat: of a sequence that answers several queries, each counts.
+        logits.append(model(images).float().flatten(0, -2))
+        targets.append(batch.flatten())
         # One copy an image, so that the mean over images weighs a last, smaller batch by its size.
-        auxiliary.append(auxiliary_loss(model).double().expand(len(batch)))
+        auxiliary.append(auxiliary_loss(model).double().expand(batch.numel()))
     model.train(training)
     if not logits:
         raise DataError("there is nothing to evaluate that can be read, or there are more processes than samples")

@@ -22,6 +22,7 @@ from kattn_cli.models import (
     build_sequence_classifier,
 )
 from kattn_cli.models.initial import CHECKPOINTS, initialise_from
+from kattn_cli.models.short_convolution import ShortConvolution
 from kattn_cli.recipe.model import Decoder, Encoder
 from kattn_cli.recipe.schema import Attention
 from kattn_cli.runs.weights import weights_path
@@ -330,3 +331,48 @@ def test_a_vocabulary_of_another_size_is_refused(tmp_path: Path) -> None:
         "data.vocabulary_from takes that of a run"
     )
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.state_dict().items())
+
+
+@pytest.mark.parametrize("model", [Encoder(dim=24, heads=3), Decoder(dim=24, heads=3, depth=2)])
+def test_queries_are_read_off_the_last_tokens_one_by_one(model: Encoder | Decoder) -> None:
+    shapes: dict[str, Any] = {"classes": CLASSES, "channels": 0, "vocabulary": TOKENS, "pairs": False}
+    built = build_sequence_classifier(
+        model, Attention(name="softmax"), seq_len=LONGEST, queries=3, mean=(), std=(), **shapes
+    ).eval()
+    tokens = torch.randint(TOKENS, (2, LONGEST), generator=torch.Generator().manual_seed(0))
+    seen: list[Tensor] = []
+    built.backbone.norm.register_forward_hook(lambda *passed: seen.append(passed[-1]))
+    logits = built(Padded(tokens))
+    assert logits.shape == (2, 3, CLASSES)
+    assert_equal(logits, built.backbone.head(seen[0][:, 6:]))
+    changed = tokens.clone()
+    changed[:, 7] = (changed[:, 7] + 1) % TOKENS
+    same = torch.isclose(built(Padded(changed)), logits).all(-1)[0].tolist()
+    assert same == ([True, False, False] if isinstance(model, Decoder) else [False, False, False])
+
+
+def test_a_short_convolution_mixes_a_token_with_those_before_it_alone() -> None:
+    convolution = ShortConvolution(2, 3).double()
+    x = torch.randn(1, 5, 2, dtype=torch.float64)
+    weight, bias = convolution.weight[:, 0], convolution.bias
+    assert bias is not None
+    before = torch.cat((torch.zeros(1, 2, 2).double(), x), 1)  # what stands before the first token counts as 0
+    taps = torch.stack([weight[:, tap] * before[:, tap : tap + 5] for tap in range(3)])
+    assert_equal(convolution(x), taps.sum(0) + bias)
+
+
+def test_an_encoder_has_a_short_convolution_after_its_embedding_if_asked() -> None:
+    shapes: dict[str, Any] = {"classes": CLASSES, "channels": 0, "vocabulary": TOKENS, "pairs": False}
+    plain, mixed = (
+        build_sequence_classifier(
+            Encoder(dim=24, heads=3, convolution=width), Attention(name="softmax"), seq_len=9, mean=(), std=(), **shapes
+        )
+        for width in (None, 2)
+    )
+    assert "backbone.embed.weight" in dict(plain.named_parameters())  # as in the files of models without
+    tokens = torch.randint(TOKENS, (2, 9))
+    embedding, convolution = mixed.backbone.embed
+    seen: list[Tensor] = []
+    mixed.backbone.blocks[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    mixed(Padded(tokens))
+    assert_equal(seen[0], convolution(embedding(tokens)) + mixed.backbone.position)

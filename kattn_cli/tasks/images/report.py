@@ -13,6 +13,8 @@ import torch
 from kattn_cli.console import console, print_wide
 from kattn_cli.data.corruptions import SEVERITIES, alexnet_errors
 from kattn_cli.data.images import ImageData, MemorySplit, Split
+from kattn_cli.data.loaded import LoadedData
+from kattn_cli.data.sequences import SequenceData
 from kattn_cli.errors import DataError
 from kattn_cli.figures.contact_sheet import draw_contact_sheet
 from kattn_cli.figures.corruptions import corruption_frame, draw_corruptions
@@ -71,10 +73,17 @@ def _print_clean(one: Evaluated) -> None:
     row = one.clean
     console.print(
         f"{one.run.folder}  {row['split']}  {_accuracy(row)}  loss {row['loss']:.4f}  ece {row['ece']:.4f}  "
-        f"({row['images']} {one.data.unit})"
+        f"({row['images']} {_unit(one.data)})"
     )
     if one.experts:
         console.print(f"  {one.experts}")
+
+
+def _unit(data: LoadedData) -> str:
+    """Return what was counted; of queries with the share that a guess gets right, since it is no usual data set's."""
+    if isinstance(data, SequenceData) and data.queries:
+        return f"queries, chance {100 / data.classes:.1f} %"
+    return data.unit
 
 
 def _print_folder(one: Evaluated, folder: OtherFolder) -> None:

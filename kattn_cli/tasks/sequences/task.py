@@ -25,7 +25,7 @@ from kattn_cli.tasks.task import OF_SPLITS, Asked, Task, counted
 
 
 class Sequences(Task[SequenceDataSet, SequenceSection, SequenceData]):
-    """One of several classes for each sequence."""
+    """One of several classes for each sequence, or for each of its last tokens, which are queries."""
 
     reads = "sequences"
     holds = "sequences"
@@ -49,6 +49,7 @@ class Sequences(Task[SequenceDataSet, SequenceSection, SequenceData]):
             channels=facts.channels,
             vocabulary_size=facts.vocabulary,
             pairs=facts.pairs,
+            queries=facts.queries,
             mean=mean,
             std=std,
             splits=splits,
@@ -66,6 +67,7 @@ class Sequences(Task[SequenceDataSet, SequenceSection, SequenceData]):
             channels=facts.channels,
             vocabulary_size=facts.vocabulary,
             pairs=facts.pairs,
+            queries=facts.queries,
             mean=(0.0,) * facts.channels,
             std=(1.0,) * facts.channels,
             splits={},
@@ -74,7 +76,8 @@ class Sequences(Task[SequenceDataSet, SequenceSection, SequenceData]):
     def shape(self, data: SequenceData) -> str:
         """See :class:`Task`."""
         of = f"{data.channels} channels" if data.channels else f"a vocabulary of {data.vocabulary_size:,}"
-        return f"{'two of ' if data.pairs else ''}up to {data.seq_len:,} long, {of}, {data.classes} classes"
+        each = f" for each of the last {data.queries} tokens" if data.queries else ""
+        return f"{'two of ' if data.pairs else ''}up to {data.seq_len:,} long, {of}, {data.classes} classes{each}"
 
     def length(self, source: SequenceDataSet, section: SequenceSection) -> int | None:
         """Return the tokens of the longest sequence."""
@@ -100,6 +103,7 @@ class Sequences(Task[SequenceDataSet, SequenceSection, SequenceData]):
             channels=data.channels,
             vocabulary=data.vocabulary_size,
             pairs=data.pairs,
+            queries=data.queries,
             mean=data.mean,
             std=data.std,
         )
