@@ -1,0 +1,1 @@
+"""What decides: models of a comparison, its power, and verdicts of a margin that is written down beforehand."""

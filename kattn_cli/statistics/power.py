@@ -1,0 +1,131 @@
+"""Power: which effect a comparison can see, and how many seeds and images it takes to see one.
+
+What varies is a seed (its draw of weights, order and augmentation together), an image, and a seed on an image; see
+Bouthillier et al. (2021) for what else does. The test is two-sided unless said otherwise, by Student's t.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize, special
+
+LEVEL = 0.05
+POWER = 0.8
+FEW_SEEDS = 3
+"""Fewer seeds than this decide nothing about other seeds."""
+MOST_SEEDS = 10_000
+MOST_IMAGES = 100_000_000
+
+
+@dataclass(frozen=True)
+class Components:
+    """Variances of the paired difference of two mechanisms, in the measure's unit squared.
+
+    Attributes:
+        seed: of a seed's difference over all images that there are.
+        image: of an image's difference over all seeds; 0 of a measure that is not of images.
+        both: of a seed on an image, beyond both.
+        pooled: degrees of freedom that a seed brings to the estimate of ``seed``: more than 1 where it is pooled over
+            several comparisons.
+    """
+
+    seed: float
+    image: float = 0.0
+    both: float = 0.0
+    pooled: float = 1.0
+
+    def standard_error(self, seeds: int, images: int = 0) -> float:
+        """Return that of the mean difference over so many seeds and images."""
+        return math.sqrt(sum(self._parts(seeds, images)))
+
+    def df(self, seeds: int, images: int = 0) -> float:
+        """Return Satterthwaite's degrees of freedom: of seeds alone ``pooled × (seeds − 1)``."""
+        of_seeds, of_images = self._parts(seeds, images)
+        least = self.pooled * (seeds - 1)
+        if of_seeds == 0 or least == 0:
+            return least
+        spread = of_seeds**2 / least + (of_images**2 / (images - 1) if images > 1 else 0.0)
+        return (of_seeds + of_images) ** 2 / spread
+
+    def _parts(self, seeds: int, images: int) -> tuple[float, float]:
+        """Return the variance of the mean by what is estimated between seeds, and by what is left of images."""
+        if not images:
+            return self.seed / seeds, 0.0
+        return (self.seed + self.both / images) / seeds, self.image / images
+
+
+def power(effect: float, standard_error: float, df: float, level: float = LEVEL) -> float:
+    """Return how often a two-sided t test at ``level`` tells an effect of this size from 0."""
+    if not df > 0 or math.isnan(standard_error):
+        return math.nan
+    if standard_error == 0:
+        return 1.0 if effect else level
+    shift, quantile = abs(effect) / standard_error, float(special.stdtrit(df, 1 - level / 2))
+    below, above = special.nctdtr(df, shift, [-quantile, quantile])
+    return float(np.nan_to_num(below) + 1 - np.nan_to_num(above))  # nan where it is less than a double can hold
+
+
+def equivalence_power(
+    margin: float, standard_error: float, df: float, level: float = LEVEL, effect: float = 0.0
+) -> float:
+    """Return how often two one-sided tests show that an effect of this size is within the margin."""
+    if not df > 0 or math.isnan(standard_error):
+        return math.nan
+    shares = (np.arange(2000) + 0.5) / 2000
+    spread = np.sqrt(special.chdtri(df, 1 - shares) / df) * float(special.stdtrit(df, 1 - level))
+    low, high = ((side * margin - effect) / standard_error for side in (-1, 1))
+    return float(np.maximum(special.ndtr(high - spread) - special.ndtr(low + spread), 0).mean())
+
+
+def smallest_effect(standard_error: float, df: float, level: float = LEVEL, of: float = POWER) -> float:
+    """Return the smallest effect that is told from 0 with power ``of``; nan where there is nothing to tell it by."""
+    if not df > 0 or not standard_error > 0:
+        return math.nan
+    most = 2.0
+    while power(most, 1.0, df, level) < of:
+        most *= 2
+    return standard_error * float(optimize.brentq(lambda size: power(size, 1.0, df, level) - of, 0, most))
+
+
+def seeds_needed(
+    components: Components, effect: float, images: int = 0, level: float = LEVEL, of: float = POWER
+) -> int | None:
+    """Return how many seeds tell an effect of this size from 0 with power ``of``, on so many images.
+
+    None where no number of seeds does, since the images are too few.
+    """
+
+    def enough(seeds: int) -> bool:
+        return power(effect, components.standard_error(seeds, images), components.df(seeds, images), level) >= of
+
+    return _least(enough, FEW_SEEDS, MOST_SEEDS)
+
+
+def images_needed(
+    components: Components, effect: float, seeds: int, level: float = LEVEL, of: float = POWER
+) -> int | None:
+    """Return how many images tell an effect of this size from 0 with power ``of``, over so many seeds.
+
+    None where no number of images does, since the seeds are too few.
+    """
+
+    def enough(images: int) -> bool:
+        return power(effect, components.standard_error(seeds, images), components.df(seeds, images), level) >= of
+
+    return _least(enough, 2, MOST_IMAGES)
+
+
+def _least(enough: Callable[[int], bool], least: int, most: int) -> int | None:
+    """Return the least number that is enough, by bisection; None where ``most`` is not."""
+    if enough(least):
+        return least
+    if not enough(most):
+        return None
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if enough(middle) else (middle, most)
+    return most
