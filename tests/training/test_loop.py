@@ -169,17 +169,22 @@ def test_of_equal_epochs_the_smaller_loss_decides_and_then_the_first_stays(
     assert (progress.best_epoch, progress.best_loss, progress.best_measures["top1"]) == (3, 0.9, 50.0)
 
 
+@pytest.mark.parametrize(
+    ("found", "best"), [((80.0, 0.5), 1), ((90.0, 1.1), 1), ((90.0, 1.0), 1), ((90.0, 0.9), 2)], ids=str
+)
 def test_a_resumed_training_knows_the_best_epoch_so_far(
-    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found: tuple[float, float], best: int
 ) -> None:
+    """Its accuracy and its loss, by which a tie is broken."""
     first, second = Recorder(stop_after=5), Recorder()
     with pytest.raises(Interrupted):
         judged(load(tiny_recipe), first, tmp_path, [(90.0, 1.0)], monkeypatch).run()
-    resumed = judged(load(tiny_recipe), second, tmp_path, [(80.0, 0.5)], monkeypatch)
+    resumed = judged(load(tiny_recipe), second, tmp_path, [found], monkeypatch)
     resumed.restore(first.state)
     progress = resumed.run()
-    assert (first.saved, second.saved) == (["best", "last"], ["last"])
-    assert (progress.best_epoch, progress.best_loss, progress.best_measures["top1"]) == (1, 1.0, 90.0)
+    assert (first.saved, second.saved) == (["best", "last"], [*(["best"] if best == 2 else []), "last"])
+    top1, loss = found if best == 2 else (90.0, 1.0)
+    assert (progress.best_epoch, progress.best_loss, progress.best_measures["top1"]) == (best, loss, top1)
 
 
 def broken_at(step: int, recipe: Recipe, recorder: Recorder, tmp_path: Path) -> Trainer:
