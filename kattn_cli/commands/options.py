@@ -92,6 +92,14 @@ CheckpointOption = Annotated[
     typer.Option(help="The weights to use; best is chosen on validation, previous is what had the name before."),
 ]
 
+RunAsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--run-as",
+        metavar="RECIPE",
+        help="Run the weights as this recipe's attention, whose parameters must have the same names and shapes.",
+    ),
+]
 PassOption = Annotated[
     list[Pass] | None, typer.Option("--pass", help="forward or forward+backward; repeat. [default: both]")
 ]

@@ -15,6 +15,7 @@ from kattn_cli.data.vocabulary import VOCABULARY_FILE, read_vocabulary
 from kattn_cli.errors import CheckpointError, DataError
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.build import build, data_of
+from kattn_cli.experiment.run_as import OtherAttention
 from kattn_cli.recipe.schema import Recipe
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import RECIPE, Run
@@ -31,10 +32,16 @@ class Opener:
 
     device: torch.device
     checkpoint: str = "best"
+    other: OtherAttention | None = None
+
+    @property
+    def run_as(self) -> str:
+        """The recipe whose attention weights are run as; empty for each run's own."""
+        return self.other.recipe if self.other else ""
 
     def open(self, run: Run) -> OpenRun:
         """Return a run as :func:`open_run` does."""
-        return open_run(run, self.device, self.checkpoint)
+        return open_run(run, self.device, self.checkpoint, self.other)
 
     def read(self, run: Run) -> tuple[Recipe, Any]:
         """Return a run's recipe and data; its weights need not be there."""
@@ -42,11 +49,14 @@ class Opener:
         return recipe, data_of(recipe)
 
 
-def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRun:
+def open_run(run: Run, device: torch.device, checkpoint: str = "best", other: OtherAttention | None = None) -> OpenRun:
     """Load a run's ``best`` weights (chosen on validation), ``last``, those before, or those of an epoch, if kept.
 
     A run stopped in its first epoch has no best yet; its last is used, and that is said. Weights that are damaged or
     gone are never replaced by others.
+
+    Args:
+        other: the attention to run the weights as, in place of the run's own.
 
     Raises:
         RecipeError, DataError, CheckpointError: if the recipe, its data or the weights cannot be used, in one line.
@@ -55,10 +65,12 @@ def open_run(run: Run, device: torch.device, checkpoint: str = "best") -> OpenRu
     checkpoint = which_weights(run, checkpoint, console.print)
     data = data_of(recipe)
     _require_same_vocabulary(run, data)
-    model = build(recipe, data)
+    used = other.in_place_of(run.folder / RECIPE) if other else recipe
+    model = build(used, data)
     path = weights_path(run.folder, checkpoint)
-    used = load_weights(path, model, identity(recipe))
-    return OpenRun(run, recipe, model.to(device).eval(), data, checkpoint, used.step, used.fingerprint)
+    found = load_weights(path, model, identity(recipe), str(other or "the recipe"))
+    run_as = other.recipe if other else ""
+    return OpenRun(run, used, model.to(device).eval(), data, checkpoint, found.step, found.fingerprint, run_as)
 
 
 def _require_same_vocabulary(run: Run, data: LoadedData) -> None:

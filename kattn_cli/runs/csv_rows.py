@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from kattn_cli.errors import RunError
 from kattn_cli.runs.bits import CORRECT
 from kattn_cli.runs.columns import MISSING, NOTHING, NUMBERS, TABLES, WHOLE, Needed, check, needed_of
-from kattn_cli.runs.identity import FINGERPRINTS, WEIGHTS, identity
+from kattn_cli.runs.identity import FINGERPRINTS, OTHERWISE, WEIGHTS, identity
 from kattn_cli.runs.lock import writing
 from kattn_cli.runs.weights import fingerprints_now
 from kattn_cli.runs.whole_file import faults_as, folders_to_disk, names_to_disk, write_text
@@ -235,7 +235,7 @@ def parsed(text: TextIO, needed: Needed) -> pd.DataFrame:
     import pandas as pd
 
     words = [one for one in needed.filled if one not in WHOLE and one not in NUMBERS]
-    kinds = dict.fromkeys((*FINGERPRINTS, CORRECT, *words), str)
+    kinds = dict.fromkeys((*FINGERPRINTS, *OTHERWISE, CORRECT, *words), str)
     return pd.read_csv(text, dtype=kinds, na_values=MISSING, keep_default_na=False, low_memory=False)
 
 

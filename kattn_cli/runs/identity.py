@@ -40,6 +40,9 @@ DEFAULTS: Mapping[str, Any] = {
     "asked": "all",
 }
 """What columns hold where a file of an earlier version lacks them."""
+OTHERWISE = ("run_as", "gradient_as")
+"""Columns that name the recipe whose attention the weights were run as, and that by whose gradient they were attacked;
+empty for the run's own."""
 WEIGHTS = "weights"
 FINGERPRINTS = (WEIGHTS, "textures")
 """Columns of hexadecimal digits, which are no numbers even where they look like one."""

@@ -16,7 +16,7 @@ from kattn_cli.console import console
 from kattn_cli.runs.bits import CORRECT
 from kattn_cli.runs.columns import needed_of
 from kattn_cli.runs.csv_rows import parsed
-from kattn_cli.runs.identity import DEFAULTS, WEIGHTS, identity
+from kattn_cli.runs.identity import DEFAULTS, OTHERWISE, WEIGHTS, identity
 from kattn_cli.runs.run import Run, Snapshot
 from kattn_cli.runs.weights import fingerprints_now, has_still
 from kattn_cli.tables.attack_names import named, with_step_share
@@ -34,7 +34,9 @@ def shared_folder(labels: Iterable[str]) -> str:
     return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
 
 
-def frame(runs: Iterable[Run], table: str, *, correct: bool = False) -> pd.DataFrame:
+def frame(
+    runs: Iterable[Run], table: str, *, run_as: str = "", gradient_as: str = "", correct: bool = False
+) -> pd.DataFrame:
     """Return all rows of ``table`` (``metrics.csv``, say) with ``label``, ``mechanism``, ``run_seed`` and ``folder``.
 
     Labels lose the folder that all of them share. Of several runs with one label and seed, the newest counts. Rows
@@ -42,6 +44,8 @@ def frame(runs: Iterable[Run], table: str, *, correct: bool = False) -> pd.DataF
     not measured again.
 
     Args:
+        run_as, gradient_as: the recipes whose attention the weights were run as, and attacked through; by default only
+            rows of the runs' own attention are returned.
         correct: whether to have the column of which images were right, too; see :mod:`kattn_cli.tables.bits`.
 
     Raises:
@@ -51,8 +55,12 @@ def frame(runs: Iterable[Run], table: str, *, correct: bool = False) -> pd.DataF
     newest = {(run.label, run.seed): run for run in seen}
     folder = shared_folder(label for label, _ in newest)
     rows = _rows(list(newest.values()), table)
+    for column, wanted in zip(OTHERWISE, (run_as, gradient_as), strict=True):
+        named = rows.pop(column).fillna("") if column in rows else pd.Series("", rows.index)
+        rows = rows[named == wanted]
     if rows.empty:
         return pd.DataFrame()
+    rows = rows.reset_index(drop=True)
     if not correct:
         rows = rows.drop(columns=CORRECT, errors="ignore")
     of_runs = [
@@ -121,14 +129,17 @@ def _say_left_out(path: Path, count: int) -> None:
     console.print(f"{path}: {rows} left out; measure again to have their like of its weights now")
 
 
-def attack_frame(runs: Iterable[Run]) -> pd.DataFrame:
+def attack_frame(runs: Iterable[Run], run_as: str = "", gradient_as: str = "") -> pd.DataFrame:
     """Return the rows of ``attacks.csv``, one for each label, seed and measurement.
 
     Of several that differ in their images alone, that of the most counts: a quick look with ``--limit`` never mixes
     with the whole test set. ``name`` is what the measurement is called, no two alike; ``step_share`` is there in place
     of ``step_size``.
+
+    Args:
+        run_as, gradient_as: see :func:`frame`.
     """
-    table = frame(runs, "attacks.csv")
+    table = frame(runs, "attacks.csv", run_as=run_as, gradient_as=gradient_as)
     if table.empty:
         return table
     for column in ("norm", "epsilon_units", "steps", "restarts", "targeted"):

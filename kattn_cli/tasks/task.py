@@ -35,6 +35,10 @@ class Opener(Protocol):
     def device(self) -> torch.device:
         """What models are opened on."""
 
+    @property
+    def run_as(self) -> str:
+        """The recipe whose attention weights are run as; empty for each run's own."""
+
     def open(self, run: Run) -> OpenRun:
         """Return a run's recipe, data and model, with the weights that were asked for."""
 
@@ -44,7 +48,7 @@ class Opener(Protocol):
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of ``kattn eval``, by their names there; ``opener`` stands for ``--device`` and ``--checkpoint``."""
+    """The options of ``kattn eval``, by their names there; ``opener`` has device, weights and their attention."""
 
     opener: Opener
     results: Path = Path("results")
@@ -73,6 +77,11 @@ class Asked:
         return self.opener.device
 
     @property
+    def run_as(self) -> str:
+        """The recipe whose attention weights are run as; empty for each run's own."""
+        return self.opener.run_as
+
+    @property
     def corrupted(self) -> bool:
         """Whether anything is to be measured under corruption."""
         return bool(self.corruptions or self.corruption or self.severity)
@@ -87,6 +96,8 @@ class Asked:
             raise KattnError(f"--split {self.split}: corruptions and other folders go with the test set; leave it out")
         if self.limit and self.ood:
             raise KattnError("--limit: other folders are evaluated whole; leave it or --ood out")
+        if self.run_as and self.reference:
+            raise KattnError("--run-as: is for the runs alone, and --reference is one, too; leave one of them out")
         if self.reference and not (self.corrupted or self.ood):
             raise KattnError("--reference: is for errors under corruption; add --corruptions")
 
@@ -96,6 +107,7 @@ class Asked:
 
 
 OF_SPLITS = frozenset({"split", "limit"})
+OF_CLASSES = frozenset({"run_as"})
 OF_CORRUPTIONS = frozenset({"corruptions", "corruption", "severity", "seed", "parameters", "frost", "save_images"})
 
 Source = TypeVar("Source", bound=DataSet)

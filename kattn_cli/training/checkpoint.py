@@ -95,8 +95,12 @@ class Loaded(NamedTuple):
         return int(step) if step.isdecimal() else 0
 
 
-def load_weights(path: Path, model: nn.Module, recipe: dict[str, Any]) -> Loaded:
+def load_weights(path: Path, model: nn.Module, recipe: dict[str, Any], used_as: str = "the recipe") -> Loaded:
     """Load weights written by :func:`save_weights` into ``model``, and return what they are.
+
+    Args:
+        recipe: what they were made by.
+        used_as: what says how the model is built, for the message that they do not fit.
 
     Raises:
         CheckpointError: if the file is missing, damaged or made by another recipe, or does not fit. Other weights are
@@ -108,7 +112,7 @@ def load_weights(path: Path, model: nn.Module, recipe: dict[str, Any]) -> Loaded
         raise CheckpointError(f"{path}: {damage}{_other_weights(path)}") from None
     if _RECIPE_KEY in loaded.metadata:
         _same_recipe(path, json.loads(loaded.metadata[_RECIPE_KEY]), recipe)
-    _fits(path, tensors, model.state_dict())
+    _fits(path, tensors, model.state_dict(), used_as)
     model.load_state_dict(tensors)
     return loaded
 
@@ -333,16 +337,16 @@ def _fault_in(error: SafetensorError) -> OSError | None:
     return OSError(int(number[1]), os.strerror(int(number[1]))) if number else None
 
 
-def _fits(path: Path, tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+def _fits(path: Path, tensors: Mapping[str, Tensor], wanted: Mapping[str, Tensor], used_as: str) -> None:
     """Refuse tensors whose names or shapes are not those of the model, ``wanted``."""
     if missing := [name for name in wanted if name not in tensors]:
-        raise CheckpointError(f"{path}: does not fit the recipe: {_some(missing)} missing")
+        raise CheckpointError(f"{path}: does not fit {used_as}: {_some(missing)} missing")
     if extra := [name for name in tensors if name not in wanted]:
-        raise CheckpointError(f"{path}: does not fit the recipe: {_some(extra)} not in the model")
+        raise CheckpointError(f"{path}: does not fit {used_as}: {_some(extra)} not in the model")
     for name, tensor in wanted.items():
         if tensor.shape != tensors[name].shape:
             have, want = tuple(tensors[name].shape), tuple(tensor.shape)
-            raise CheckpointError(f"{path}: does not fit the recipe: {name} is {have}, the model's is {want}")
+            raise CheckpointError(f"{path}: does not fit {used_as}: {name} is {have}, the model's is {want}")
 
 
 def _same_recipe(path: Path, made_by: dict[str, Any], recipe: dict[str, Any]) -> None:

@@ -22,7 +22,8 @@ class OpenRun:
     """A run with its trained model in ``eval`` mode on a device; ``checkpoint`` names the weights used.
 
     ``data`` is of the kind that the run's task loads; ``step``: of the training, after which the weights were kept;
-    ``weights``: the fingerprint of what was read.
+    ``weights``: the fingerprint of what was read; ``run_as``: the recipe whose attention the weights are run as, which
+    ``recipe`` has then, empty for the run's own.
     """
 
     run: Run
@@ -32,6 +33,7 @@ class OpenRun:
     checkpoint: str
     step: int
     weights: str
+    run_as: str = ""
 
 
 @dataclass(frozen=True)

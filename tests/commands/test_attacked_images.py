@@ -105,6 +105,7 @@ def test_top5_under_attack_is_not_top1(tmp_path: Path, monkeypatch: pytest.Monke
     target: Any = SimpleNamespace(
         protocol=Protocol(torch.device("cpu"), batch_size=4),
         model=Ranked(),
+        source=Ranked(),
         split=MemorySplit(images, labels),
         clean=torch.ones(4, dtype=torch.bool),
         opened=SimpleNamespace(checkpoint="best", step=7),

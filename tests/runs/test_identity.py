@@ -15,13 +15,13 @@ TABLES = {
     "attacks": (
         "attack,norm,epsilon,epsilon_units,steps,step_size,restarts,targeted,seed,images,clean_top1,top1,top1_low,"
         "top1_high,top5,target_rate,mean_linf,mean_l2,mean_l1,seconds,checkpoint,step,weights,batch_size,per_image,"
-        "correct",
-        "attack,norm,epsilon,epsilon_units,steps,step_size,restarts,targeted,seed,images,checkpoint,weights",
+        "run_as,gradient_as,correct",
+        "attack,norm,epsilon,epsilon_units,steps,step_size,restarts,targeted,seed,images,checkpoint,weights,run_as,gradient_as",
     ),
     "eval": (
         "split,corruption,severity,parameters,seed,images,classes,top1,top1_low,top1_high,top5,loss,ece,aupr,"
-        "aupr_chance,checkpoint,step,weights,textures,path,correct",
-        "split,corruption,severity,parameters,seed,images,checkpoint,weights,textures",
+        "aupr_chance,checkpoint,step,weights,textures,path,run_as,correct",
+        "split,corruption,severity,parameters,seed,images,checkpoint,weights,textures,run_as",
     ),
     "segmentation": (
         "split,corruption,severity,parameters,seed,images,checkpoint,step,weights,textures,classes,pixel_accuracy,"
@@ -73,6 +73,8 @@ PGD: dict[str, Any] = {
         {"seed": 1},
         {"images": 200},
         {"targeted": True},
+        {"run_as": "fashion_mnist/trained/rpc"},
+        {"gradient_as": "fashion_mnist/trained/rpc"},
         {"an_option_of_tomorrow": "on"},
     ],
     ids=str,

@@ -19,6 +19,7 @@ from kattn_cli.commands.options import (
     DeviceOption,
     QuietOption,
     ResultsOption,
+    RunAsOption,
     Runs,
     chosen_runs,
     fraction,
@@ -146,6 +147,14 @@ def attack(
     seed: Annotated[int, typer.Option(min=0, help="Seed of whatever the attacks draw.")] = 0,
     checks: Annotated[bool, typer.Option(help="Judge whether the numbers can be believed.")] = True,
     again: Annotated[bool, typer.Option("--again", help="Measure anew what was measured before.")] = False,
+    run_as: RunAsOption = None,
+    gradient_as: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RECIPE",
+            help="Make images by the gradient of the weights in this recipe's attention; judge them as the run is.",
+        ),
+    ] = None,
     checkpoint: CheckpointOption = Checkpoint.best,
     device: DeviceOption = "auto",
     results: ResultsOption = Path("results"),
@@ -169,6 +178,8 @@ def attack(
         raise KattnError(f"--word-swap: attacks text, and --{named[0] if named else 'all'} images; give one of the two")
     if not word_swap and (share or split or window or stride):
         raise KattnError("--share, --split, --window and --stride: go with --word-swap")
+    if word_swap and (run_as or gradient_as):
+        raise KattnError("--run-as and --gradient-as: go with attacks on images, not with --word-swap")
     chosen = chosen_runs(results, runs, quiet)
     where = start(quiet, device)
     if word_swap:
@@ -178,6 +189,7 @@ def attack(
         return
     from kattn_cli.commands.attack.measure import Protocol
     from kattn_cli.commands.attack.plan import Asked, plan
+    from kattn_cli.experiment.run_as import other_attention
     from kattn_cli.tasks import task_reading
 
     for run in chosen:
@@ -192,6 +204,7 @@ def attack(
         relative_step=step_size,
         restarts=restarts,
         targeted=targeted,
+        by_gradient=gradient_as is not None,
     )
     protocol = Protocol(
         device=where,
@@ -201,6 +214,8 @@ def attack(
         convention=convention.value,
         batch_size=batch_size,
         again=again,
+        run_as=other_attention("--run-as", run_as),
+        gradient_as=other_attention("--gradient-as", gradient_as),
     )
     with stoppable("what was measured so far is kept; the same command goes on from there"):
         attack_runs(chosen, plan(asked), protocol, figures_folder(results, chosen), checks=checks)
@@ -210,7 +225,7 @@ def attack_runs(runs: list[Run], planned: list[Planned], protocol: Protocol, fol
     """Attack each run; print one table, the differences between runs and the checks; draw the figure in ``folder``.
 
     What an interrupted command has measured of a run is kept, to the last finished batch. Checks need an attack that
-    sees gradients.
+    sees gradients, and are of runs in their own attention, as figure and differences that are kept.
 
     Raises:
         RecipeError, DataError, CheckpointError, RunError: if a run cannot be opened or attacked.
@@ -223,17 +238,18 @@ def attack_runs(runs: list[Run], planned: list[Planned], protocol: Protocol, fol
     from kattn_cli.tables.frames import attack_frame
 
     judged = []
-    checks = checks and any(ATTACKS[one.attack].white_box for one in planned)
+    checks = checks and protocol.own and any(ATTACKS[one.attack].white_box for one in planned)
     with progress_bar("images") as bar:
         for run in runs:
             target = Target(run, protocol)
             attack_run(target, planned, bar)
             if checks:
                 judged.append(check_run(target))
-    print_attacked(runs, folder)
+    print_attacked(runs, folder if protocol.own else None, **protocol.recipes)
     if judged:
         print_checks(runs, judged)
-    console.print(draw_robustness(attack_frame(runs), folder))
+    if protocol.own:
+        console.print(draw_robustness(attack_frame(runs), folder))
 
 
 def _swap_words(

@@ -27,8 +27,10 @@ from kattn_cli.data import Split
 from kattn_cli.device import device_name
 from kattn_cli.errors import RunError
 from kattn_cli.experiment.run import open_run
+from kattn_cli.experiment.run_as import OtherAttention
 from kattn_cli.runs.bits import CORRECT, packed
 from kattn_cli.runs.csv_rows import append_rows, changing, read_frame, read_rows, replace_rows, write_rows
+from kattn_cli.runs.identity import OTHERWISE
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.attack_names import attack_name
@@ -102,7 +104,10 @@ class AttackedImages:
 
 @dataclass(frozen=True)
 class Protocol:
-    """What all attacks on all runs share; ``limit``: only the first so many test images; ``again``: keep nothing."""
+    """What all attacks on all runs share; ``limit``: only the first so many test images; ``again``: keep nothing.
+
+    ``run_as``: the attention that the weights are run as; ``gradient_as``: that by whose gradient images are made.
+    """
 
     device: torch.device
     seed: int = 0
@@ -111,20 +116,40 @@ class Protocol:
     convention: Convention = "paper"
     batch_size: int = BATCH
     again: bool = False
+    run_as: OtherAttention | None = None
+    gradient_as: OtherAttention | None = None
+
+    @property
+    def recipes(self) -> dict[str, str]:
+        """The names of the recipes of both, by the columns of their rows; empty for the runs' own."""
+        others = (self.run_as, self.gradient_as)
+        return {column: other.recipe if other else "" for column, other in zip(OTHERWISE, others, strict=True)}
+
+    @property
+    def own(self) -> bool:
+        """Whether runs are attacked as they were trained."""
+        return not (self.run_as or self.gradient_as)
 
 
 class Target:
-    """A run under attack: its model, its images, and which of them it classifies rightly."""
+    """A run under attack: its ``model``, its images, and which of them it classifies rightly.
+
+    ``source`` is what attacks see: the model itself, or the same weights in another attention.
+    """
 
     def __init__(self, run: Run, protocol: Protocol) -> None:
         self.record = provenance(device_name(protocol.device))
-        opened = open_run(run, protocol.device, protocol.checkpoint)
-        self.opened: OpenImageRun = as_image_run(opened, "an attack on pixels")
         self.protocol = protocol
+        self.opened = self._opened(run, protocol.run_as)
         self.model = self.opened.model.requires_grad_(False)
+        seen = self._opened(run, protocol.gradient_as) if protocol.gradient_as else self.opened
+        self.source = seen.model.requires_grad_(False)
         self.split: Split = self.opened.data.splits["test"].first(protocol.limit).to(protocol.device)
         self.clean = self._clean()
         self.weights = self.opened.weights
+
+    def _opened(self, run: Run, other: OtherAttention | None) -> OpenImageRun:
+        return as_image_run(open_run(run, self.protocol.device, self.protocol.checkpoint, other), "an attack on pixels")
 
     @property
     def run(self) -> Run:
@@ -159,6 +184,11 @@ class Target:
             "images": self.images,
             "batch_size": self.protocol.batch_size,
             "convention": self.protocol.convention,
+            **{
+                one.option: one.attention.model_dump_json()
+                for one in (self.protocol.run_as, self.protocol.gradient_as)
+                if one
+            },
         }
         return AttackedImages(self.run.folder / FOLDER / f"{planned.stem(shared)}.csv")
 
@@ -198,7 +228,7 @@ def _print_estimate(target: Target, left: Sequence[Planned]) -> None:
     if not left:
         return
     images, labels = next(iter(target.split.batches(target.protocol.batch_size)))
-    seconds = estimate(left, target.images, seconds_an_image(target.model, images, labels))
+    seconds = estimate(left, target.images, seconds_an_image(target.source, images, labels))
     if (total := sum(seconds.values())) >= LONG:
         parts = ", ".join(f"{name} {duration(part)}" for name, part in seconds.items())
         console.print(f"{target.run.folder}: at most {duration(total)} on {target.images:,} images ({parts})")
@@ -215,7 +245,7 @@ def _measure(target: Target, planned: Planned, record: AttackedImages, progress:
             started = time.perf_counter()
             draws = generator(protocol.seed, Stream.ATTACK, batch)
             wanted = _other_classes(model, images, labels, draws) if settings.targeted else labels
-            adversarial = attack_in(how, perturb, model, images, wanted, settings, draws, *normalisation)
+            adversarial = attack_in(how, perturb, target.source, images, wanted, settings, draws, *normalisation)
             check_in(how, planned.attack, adversarial, images, settings, *normalisation)
             with torch.no_grad():
                 logits = model(adversarial)
@@ -266,6 +296,7 @@ def _row(target: Target, planned: Planned, record: AttackedImages) -> dict[str, 
         "weights": target.weights,
         "batch_size": protocol.batch_size,
         "per_image": f"{FOLDER}/{record.path.name}",
+        **protocol.recipes,
         CORRECT: packed(table["top1"].to_numpy(bool)),
     }
 

@@ -18,6 +18,8 @@ from kattn_cli.errors import KattnError
 from kattn_cli.models import Classifier
 
 NORM_OPTIONS: dict[Norm, str] = {"linf": "--epsilon", "l2": "--epsilon-l2", "l1": "--epsilon-l1"}
+_CHANGES_ALL = ("--norm", "--targeted", "--gradient-as")
+"""Options without which an attack that lacks them would be another measurement."""
 TRIED = 64
 """Images that the passes are timed on."""
 
@@ -27,7 +29,7 @@ class Asked:
     """The options of the command line; None (or nothing) stands for each attack's own default.
 
     ``named``: whether the attacks were named one by one, so that an option which one of them lacks is a fault; else
-    those that lack it stand aside.
+    those that lack it stand aside. ``by_gradient``: whether only attacks that see gradients will do.
     """
 
     attacks: Sequence[str]
@@ -38,6 +40,7 @@ class Asked:
     relative_step: float | None = None
     restarts: int = 1
     targeted: bool = False
+    by_gradient: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,11 +71,11 @@ def plan(asked: Asked) -> list[Planned]:
     chosen = {name: ATTACKS[name] for name in asked.attacks}
     for option, can in _demands(asked).items():
         able = {name: attack for name, attack in chosen.items() if can(attack)}
-        if not able or (asked.named and len(able) < len(chosen) and option.startswith(("--norm", "--targeted"))):
+        if not able or (asked.named and len(able) < len(chosen) and option.startswith(_CHANGES_ALL)):
             lacking = ", ".join(name for name in chosen if name not in able)
             others = ", ".join(name for name, attack in ATTACKS.items() if can(attack))
             raise KattnError(f"{option}: does not apply to {lacking}; it does to {others}")
-        if option.startswith(("--norm", "--targeted")):
+        if option.startswith(_CHANGES_ALL):
             chosen = able
     planned = [one for name, attack in chosen.items() for one in _rows(name, attack, asked)]
     used = {one.settings.norm for one in planned}
@@ -91,6 +94,8 @@ def _demands(asked: Asked) -> dict[str, Any]:
         demands[f"--norm {asked.norm}"] = lambda attack: asked.norm in attack.norms
     if asked.targeted:
         demands["--targeted"] = lambda attack: attack.can_target
+    if asked.by_gradient:
+        demands["--gradient-as"] = lambda attack: attack.white_box
     if asked.restarts > 1:
         demands["--restarts"] = lambda attack: attack.can_restart
     if asked.steps:

@@ -57,9 +57,14 @@ def differences(table: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def print_attacked(runs: Sequence[Run], folder: Path) -> pd.DataFrame:
-    """Print both; the differences go to ``attack_differences.csv`` in ``folder``, where there are several labels."""
-    table = attack_frame(runs)
+def print_attacked(runs: Sequence[Run], folder: Path | None, run_as: str = "", gradient_as: str = "") -> pd.DataFrame:
+    """Print both; the differences go to ``attack_differences.csv`` in ``folder``, where there are several labels.
+
+    Args:
+        folder: None where they are not to be kept.
+        run_as, gradient_as: see :func:`~kattn_cli.tables.frames.frame`.
+    """
+    table = attack_frame(runs, run_as, gradient_as)
     labels = _labels(runs, table)
     names = [*dict.fromkeys(clean_where_attacked(table)["name"]), *dict.fromkeys(table["name"])]
     accuracy = attack_table(table)
@@ -68,7 +73,8 @@ def print_attacked(runs: Sequence[Run], folder: Path) -> pd.DataFrame:
         for name, label, mean, half in zip(*(accuracy[c] for c in ("name", "label", "mean", "half")), strict=True)
     }
     images = ", ".join(f"{count:,}" for count in sorted(accuracy["images"].unique()))
-    console.print(f"\nTop-1 in % of {images} test images, ± half of the 95 % interval\n")
+    how = f"{f', run as {run_as}' if run_as else ''}{f', by the gradient of {gradient_as}' if gradient_as else ''}"
+    console.print(f"\nTop-1 in % of {images} test images{how}, ± half of the 95 % interval\n")
     rows = [[name, *(cells.get((name, label), "") for label in labels)] for name in names]
     if len(labels) == 1:
         print_wide(["attack", *labels], rows)
@@ -84,7 +90,7 @@ def print_attacked(runs: Sequence[Run], folder: Path) -> pd.DataFrame:
             console.print(f"\nDifference from {labels[0]} in points, paired, 95 %\n")
             rows = [[name, *(shown.get((name, label), "") for label in labels[1:])] for name in names]
             print_wide(["attack", *labels[1:]], rows)
-    if shown:
+    if shown and folder:
         write_frame(folder / "attack_differences.csv", apart)
     return apart
 

@@ -14,6 +14,7 @@ from kattn_cli.commands.options import (
     DeviceOption,
     QuietOption,
     ResultsOption,
+    RunAsOption,
     Runs,
     chosen_runs,
     start,
@@ -108,6 +109,7 @@ def evaluate(
             "what the model tells.",
         ),
     ] = False,
+    run_as: RunAsOption = None,
     checkpoint: CheckpointOption = Checkpoint.best,
     device: DeviceOption = "auto",
     results: ResultsOption = Path("results"),
@@ -121,11 +123,12 @@ def evaluate(
     goes on where it stopped when the same command is given again.
     """
     from kattn_cli.experiment.run import Opener
+    from kattn_cli.experiment.run_as import other_attention
     from kattn_cli.tasks import evaluate as evaluate_by_task
     from kattn_cli.tasks.task import Asked
 
     asked = Asked(
-        opener=Opener(start(quiet, device), checkpoint.value),
+        opener=Opener(start(quiet, device), checkpoint.value, other_attention("--run-as", run_as)),
         results=results,
         again=again,
         split=split.value,

@@ -87,7 +87,8 @@ class Corruptions:
         for row in read_rows(path):
             name = row.get("corruption", "")
             frost = self.frost if name == "frost" else ""
-            if name in CORRUPTIONS and row.get("textures", "") == frost and setting.items() <= row.items():
+            later = (row.get("textures", ""), row.get("run_as", ""))  # columns that older files lack
+            if name in CORRUPTIONS and later == (frost, clean.get("run_as", "")) and setting.items() <= row.items():
                 found[name, int(row["severity"])] = row
         return found
 

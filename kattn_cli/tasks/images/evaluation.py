@@ -82,6 +82,7 @@ class Subject:
             "weights": self.weights,
             "textures": "",
             "path": "",
+            "run_as": self.opened.run_as,
             **columns,
             CORRECT: packed(outputs.right()),
         }
@@ -132,7 +133,7 @@ def evaluate_runs(runs: Sequence[Run], asked: Asked, parts: Sequence[Part] = ())
             subject = Subject(run, asked)
             try:
                 subject.write(subject.clean_row)
-                experts = note_evaluation(subject.opened, subject.split_name, asked.limit)
+                experts = "" if asked.run_as else note_evaluation(subject.opened, subject.split_name, asked.limit)
                 done.append(Evaluated(run, subject.opened.recipe, subject.opened.data, subject.clean_row, experts))
                 if task is None:
                     _work_off(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,7 +44,7 @@ class OtherFolder:
             folders = read_class_folders(self.path, class_names(subject.images("--ood").section))
         except DataError as error:
             raise DataError(f"--ood {self.name}: {error}") from None
-        kept = self.measured(subject.run, subject.opened.checkpoint, subject.weights)
+        kept = self.measured(subject.run, subject.clean_row)
         done = set() if subject.run.folder in self.again else {(row["corruption"], row["severity"]) for row in kept}
         left = [one for one in folders if not one.corruption or (one.corruption, str(one.severity)) not in done]
         if len(left) < len(folders):
@@ -52,14 +52,15 @@ class OtherFolder:
             console.print(f"{subject.run.folder}: {before} (--again measures them anew)")
         return [partial(self._measure, subject, one) for one in left]
 
-    def measured(self, run: Run, checkpoint: str, weights: str) -> list[dict[str, str]]:
-        """Return the rows of this folder, measured with these weights."""
-        same = {"split": self.name, "path": self._path, "checkpoint": checkpoint, "weights": weights}
-        return [row for row in read_rows(run.folder / EVAL_CSV) if same.items() <= row.items()]
+    def measured(self, run: Run, clean: Mapping[str, Any]) -> list[dict[str, str]]:
+        """Return the rows of this folder that go with the row ``clean`` of the same weights."""
+        same = {"split": self.name, "path": self._path, **{one: clean[one] for one in ("checkpoint", "weights")}}
+        rows = [row for row in read_rows(run.folder / EVAL_CSV) if same.items() <= row.items()]
+        return [row for row in rows if row.get("run_as", "") == clean["run_as"]]
 
     def errors(self, evaluated: Evaluated) -> pd.DataFrame:
         """Of a folder in ImageNet-C's layout ``corruption``, ``severity``, ``top1``; of others nothing."""
-        rows = self.measured(evaluated.run, evaluated.clean["checkpoint"], evaluated.clean["weights"])
+        rows = self.measured(evaluated.run, evaluated.clean)
         kept = [
             {"corruption": row["corruption"], "severity": int(row["severity"]), "top1": float(row["top1"])}
             for row in rows

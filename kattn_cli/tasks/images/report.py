@@ -63,6 +63,8 @@ def evaluate_and_report(
         for one in ours:
             with changing(one.run.folder / ERRORS_CSV):
                 _report(one, part, chosen, evaluated)
+    if asked.run_as:
+        return  # figures and summaries are of the runs' own attention
     if corruptions:
         console.print(f"\n{draw_corruptions(corruption_frame(frame(runs, EVAL_CSV)), figures)}")
     if len(runs) > 1:
@@ -72,7 +74,7 @@ def evaluate_and_report(
 def _print_clean(one: Evaluated) -> None:
     row = one.clean
     console.print(
-        f"{one.run.folder}  {row['split']}  {_accuracy(row)}  loss {row['loss']:.4f}  ece {row['ece']:.4f}  "
+        f"{_what(one)}  {row['split']}  {_accuracy(row)}  loss {row['loss']:.4f}  ece {row['ece']:.4f}  "
         f"({row['images']} {_unit(one.data)})"
     )
     if one.experts:
@@ -87,13 +89,18 @@ def _unit(data: LoadedData) -> str:
 
 
 def _print_folder(one: Evaluated, folder: OtherFolder) -> None:
-    for row in folder.measured(one.run, one.clean["checkpoint"], one.clean["weights"]):
+    for row in folder.measured(one.run, one.clean):
         if row["corruption"]:
             continue
-        parts = [f"{one.run.folder}  {folder.name}"]
+        parts = [f"{_what(one)}  {folder.name}"]
         parts += [f"{_accuracy(row)}  among {row['classes']} classes"] if row["top1"] else []
         aupr = f"AUPR {float(row['aupr']):.2f} % (without skill {float(row['aupr_chance']):.2f} %)"
         console.print("  ".join([*parts, aupr, f"({row['images']} images)"]))
+
+
+def _what(one: Evaluated) -> str:
+    run_as = one.clean["run_as"]
+    return f"{one.run.folder} as {run_as}" if run_as else str(one.run.folder)
 
 
 def _accuracy(row: Mapping[str, Any]) -> str:
@@ -118,7 +125,8 @@ def _report(
     errors = _reference_errors(used, part, evaluated) if used else {}
     name = used.name if used else ""
     clean = one.clean["top1"]
-    report_corruptions(one.run, rows, title, clean=clean, reference=name, reference_errors=errors, table_name=table)
+    path = None if one.clean["run_as"] else one.run.folder / table
+    report_corruptions(_what(one), rows, title, clean=clean, reference=name, reference_errors=errors, table=path)
 
 
 def _reference_errors(
@@ -135,30 +143,31 @@ def _reference_errors(
 
 
 def report_corruptions(
-    run: Run,
+    run: str,
     rows: pd.DataFrame,
     title: str,
     *,
     clean: float,
     reference: str = "",
     reference_errors: Mapping[str, float] | None = None,
-    table_name: str = ERRORS_CSV,
+    table: Path | None = None,
 ) -> Summary:
     """Print the error of each type and severity, the mean error, and mCE; write one row a type.
 
     Args:
-        run: whose folder the table goes to.
+        run: what the run is called.
         rows: ``corruption``, ``severity``, ``top1`` in %.
         title: what the errors are of.
         clean: top-1 in % on the clean images.
         reference: see :func:`~kattn_cli.tables.corruption_errors.corruption_errors`.
         reference_errors: likewise.
-        table_name: the file's.
+        table: the file of the rows, if they are to be kept.
     """
     errors = corruption_errors(rows, reference, reference_errors)
     total = summary(errors)
-    write_rows(run.folder / table_name, [_filled(row) for row in errors.to_dict("records")])
-    console.print(f"\n{run.folder}: {title}, top-1 error in %\n")
+    if table:
+        write_rows(table, [_filled(row) for row in errors.to_dict("records")])
+    console.print(f"\n{run}: {title}, top-1 error in %\n")
     _print_table(rows, errors)
     console.print()
     console.print(_mean_error(total, clean))

@@ -28,6 +28,7 @@ from kattn_cli.tasks.images.objective import ImageClassification
 from kattn_cli.tasks.images.out_of_distribution import other_folders
 from kattn_cli.tasks.images.report import evaluate_and_report, save_sheets
 from kattn_cli.tasks.task import (
+    OF_CLASSES,
     OF_CORRUPTIONS,
     OF_SPLITS,
     Asked,
@@ -54,7 +55,7 @@ class Images(Task[ImageDataSet, ImageSection, ImageData]):
     measure = TOP1
     section = ImageSection
     models = (Vit, Tost, TimmModel)
-    options = OF_SPLITS | OF_CORRUPTIONS | {"reference", "ood"}
+    options = OF_SPLITS | OF_CLASSES | OF_CORRUPTIONS | {"reference", "ood"}
     next_command = "attack {names} --pgd --epsilon 4/255"
     memory_on_cpu = False
 

@@ -21,7 +21,7 @@ from kattn_cli.runs.run import Run
 from kattn_cli.tables.measures import TOP1
 from kattn_cli.tasks.images.objective import Classification
 from kattn_cli.tasks.images.report import evaluate_and_report
-from kattn_cli.tasks.task import OF_SPLITS, Asked, Task, counted
+from kattn_cli.tasks.task import OF_CLASSES, OF_SPLITS, Asked, Task, counted
 
 
 class Sequences(Task[SequenceDataSet, SequenceSection, SequenceData]):
@@ -33,7 +33,7 @@ class Sequences(Task[SequenceDataSet, SequenceSection, SequenceData]):
     measure = TOP1
     section = SequenceSection
     models = (Encoder, Decoder)
-    options = OF_SPLITS
+    options = OF_SPLITS | OF_CLASSES
     generated = True
 
     def load(self, source: SequenceDataSet, section: SequenceSection) -> SequenceData:
