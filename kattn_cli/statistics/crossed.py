@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from kattn_cli.statistics.effect import ONE, SAME, StudentEffect
+from kattn_cli.statistics.effect import NONE, ONE, SAME, StudentEffect
 from kattn_cli.statistics.power import Components
 
 Bits = Mapping[int, NDArray[np.bool_]]
@@ -32,7 +32,7 @@ def crossed(first: Bits, second: Bits) -> StudentEffect:
     """
     seeds = sorted(set(first) & set(second))
     if not seeds:
-        return StudentEffect(math.nan, 0, 0, "crossed seeds × images", nothing="no seed has both")
+        return StudentEffect(math.nan, 0, 0, "crossed seeds × images", nothing=NONE)
     sizes = {len(part[seed]) for seed in seeds for part in (first, second)}
     if len(sizes) != 1:
         raise ValueError(f"seeds of {sorted(sizes)} images cannot be compared image by image")

@@ -12,6 +12,7 @@ from kattn_cli.statistics.power import LEVEL, POWER, Components, images_needed, 
 
 SAME = "all seeds give the same difference, and a spread of 0 is not a variance of 0"
 ONE = "one seed has no spread"
+NONE = "no seed has both"
 
 
 @dataclass(frozen=True)

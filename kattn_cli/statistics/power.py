@@ -29,23 +29,20 @@ class Components:
         seed: of a seed's difference over all images that there are.
         image: of an image's difference over all seeds; 0 of a measure that is not of images.
         both: of a seed on an image, beyond both.
-        pooled: degrees of freedom that a seed brings to the estimate of ``seed``: more than 1 where it is pooled over
-            several comparisons.
     """
 
     seed: float
     image: float = 0.0
     both: float = 0.0
-    pooled: float = 1.0
 
     def standard_error(self, seeds: int, images: int = 0) -> float:
         """Return that of the mean difference over so many seeds and images."""
         return math.sqrt(sum(self._parts(seeds, images)))
 
     def df(self, seeds: int, images: int = 0) -> float:
-        """Return Satterthwaite's degrees of freedom: of seeds alone ``pooled × (seeds − 1)``."""
+        """Return Satterthwaite's degrees of freedom: of seeds alone ``seeds − 1``."""
         of_seeds, of_images = self._parts(seeds, images)
-        least = self.pooled * (seeds - 1)
+        least = seeds - 1
         if of_seeds == 0 or least == 0:
             return least
         spread = of_seeds**2 / least + (of_images**2 / (images - 1) if images > 1 else 0.0)

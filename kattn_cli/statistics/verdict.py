@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cached_property
 
 import numpy as np
 
@@ -54,6 +55,11 @@ class Question:
         return self.effect.seeds >= FEW_SEEDS
 
     @property
+    def side(self) -> str:
+        """``better`` or ``worse``, by the side of 0 on which the effect is."""
+        return (Verdict.better if (self.effect.estimate > 0) != self.lower_is_better else Verdict.worse).value
+
+    @property
     def p_values(self) -> tuple[float, float, float]:
         """That the effect is 0, outside the margin, or at least the published one; nan where it is not asked."""
         if not self.decidable:
@@ -61,10 +67,8 @@ class Question:
         effect, published = self.effect, self.published
         within = effect.p_within(self.margin) if effect.room > self.margin else math.nan
         excluded = math.nan
-        if published > 0:
-            excluded = effect.p_below(published)
-        elif published < 0:
-            excluded = effect.p_above(published)
+        if published and effect.room > abs(published):
+            excluded = effect.p_below(published) if published > 0 else effect.p_above(published)
         return effect.p_apart(), within, excluded
 
 
@@ -75,12 +79,9 @@ class Decision:
     Attributes:
         p_apart, p_within, p_excluded: after the correction for the family: that the effect is 0, that it is outside the
             margin, that it is the published one or beyond. Nan where it was not asked.
-        interval: 95 %, of this effect alone, which nothing corrects.
-        smallest_seen: the smallest effect that could have been told from 0 here with power 0.8.
-        seeds_needed: how many would tell an effect of the margin with power 0.8; None where no number does, or where
-            it is not known.
-        images_needed: the same of images, over the seeds that there are.
-        sentence: all that in words.
+        level: the family's.
+        questions: how many the family asks.
+        alone: what the family's own verdict was, where the correction for many families took it back.
     """
 
     question: Question
@@ -88,11 +89,9 @@ class Decision:
     p_apart: float
     p_within: float
     p_excluded: float
-    interval: tuple[float, float]
-    smallest_seen: float
-    seeds_needed: int | None
-    images_needed: int | None
-    sentence: str
+    level: float = LEVEL
+    questions: int = 1
+    alone: Verdict | None = None
 
     @property
     def p_value(self) -> float:
@@ -106,6 +105,36 @@ class Decision:
         known = [p for p in (self.p_apart, self.p_within, self.p_excluded) if not math.isnan(p)]
         return of_verdict.get(self.verdict, min(known, default=math.nan))
 
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """95 %, of this effect alone, which nothing corrects."""
+        return self.question.effect.interval()
+
+    @cached_property
+    def smallest_seen(self) -> float:
+        """The smallest effect that could have been told from 0 here with power 0.8; nan where none could."""
+        return self.question.effect.smallest(self._first)
+
+    @cached_property
+    def seeds_needed(self) -> int | None:
+        """How many tell an effect of the margin with power 0.8; None where no number does, or it is not known."""
+        return self.question.effect.seeds_for(self.question.margin, self._first)
+
+    @cached_property
+    def images_needed(self) -> int | None:
+        """The same of images, over the seeds that there are."""
+        return self.question.effect.images_for(self.question.margin, self._first)
+
+    @cached_property
+    def sentence(self) -> str:
+        """What was measured, the verdict, and why, in words."""
+        return _sentence(self)
+
+    @property
+    def _first(self) -> float:
+        """The level of the first step of the correction for the family."""
+        return self.level / self.questions
+
 
 def decide(family: Sequence[Question], level: float = LEVEL) -> list[Decision]:
     """Return the verdicts on the questions of one family: a claim, or a study.
@@ -117,67 +146,51 @@ def decide(family: Sequence[Question], level: float = LEVEL) -> list[Decision]:
         return []
     adjusted = shaffer([question.p_values for question in family])
     asked = max(1, sum(question.decidable for question in family))
-    return [
-        _decision(question, tuple(float(p) for p in row), level, asked)
-        for question, row in zip(family, adjusted, strict=True)
-    ]
+    decisions = []
+    for question, row in zip(family, adjusted, strict=True):
+        apart, within, excluded = (float(p) for p in row)
+        verdict = Verdict.undecided
+        if within <= level:
+            verdict = Verdict.equivalent
+        elif apart <= level:
+            verdict = Verdict(question.side)
+        elif excluded <= level:
+            verdict = Verdict.excluded
+        decisions.append(Decision(question, verdict, apart, within, excluded, level, asked))
+    return decisions
 
 
 def across(families: Sequence[Sequence[Decision]], level: float = LEVEL) -> list[list[Decision]]:
-    """Return the decisions of a page: of all that it tells, the share that is wrong is at most ``level`` on average.
+    """Return the decisions of a page: of all families that it tells of, the share told wrongly is ``level`` on average.
 
     Benjamini and Hochberg (1995) over families, each by its least corrected p-value; within a family that is left, what
     is told is told at ``level`` times the share of families that are left (Benjamini and Bogomolov, 2014).
     """
-    least = [
-        min((one.p_value for one in family if not math.isnan(one.p_value)), default=math.nan) for family in families
-    ]
+    known = [[one.p_value for one in family if not math.isnan(one.p_value)] for family in families]
+    least = [min(p_values, default=math.nan) for p_values in known]
     left = benjamini_hochberg(least) <= level
     strict = level * float(left.sum()) / max(1, int(np.isfinite(least).sum()))
     return [
-        [one if told and one.p_value <= strict else _lost(one, len(families)) for one in family]
+        [one if told and one.p_value <= strict else _taken_back(one) for one in family]
         for told, family in zip(left, families, strict=True)
     ]
 
 
-def _lost(one: Decision, families: int) -> Decision:
-    if one.verdict is Verdict.undecided:
-        return one
-    why = f"Undecided after the correction for {families} families; alone: {one.sentence[0].lower()}{one.sentence[1:]}"
-    return replace(one, verdict=Verdict.undecided, sentence=why)
+def _taken_back(one: Decision) -> Decision:
+    return one if one.verdict is Verdict.undecided else replace(one, verdict=Verdict.undecided, alone=one.verdict)
 
 
-def _decision(question: Question, p_values: tuple[float, ...], level: float, asked: int) -> Decision:
-    apart, within, excluded = p_values
-    effect = question.effect
-    verdict = Verdict.undecided
-    if within <= level:
-        verdict = Verdict.equivalent
-    elif apart <= level:
-        verdict = Verdict.better if (effect.estimate > 0) != question.lower_is_better else Verdict.worse
-    elif excluded <= level:
-        verdict = Verdict.excluded
-    each = level / asked
-    seeds = effect.seeds_for(question.margin, each)
-    images = effect.images_for(question.margin, each)
-    found = Decision(
-        question, verdict, apart, within, excluded, effect.interval(), effect.smallest(each), seeds, images, ""
-    )
-    return replace(found, sentence=_sentence(found, level))
-
-
-def _sentence(found: Decision, level: float) -> str:
-    """Return what was measured, the verdict, and why, in words."""
+def _sentence(found: Decision) -> str:
     question, effect = found.question, found.question.effect
     unit = f" {question.unit}" if question.unit else ""
     parts = [f"{found.verdict.value[0].upper()}{found.verdict.value[1:]}: {_measured(effect, unit)}"]
-    side = "better" if (effect.estimate > 0) != question.lower_is_better else "worse"
+    level = found.level
     if found.verdict is Verdict.equivalent:
         low, high = effect.interval(1 - 2 * level)
         ends = f"{100 - 200 * level:.0f} % interval [{_signed(low)}, {_signed(high)}]"
         parts.append(f"its {ends} lies within ± {question.margin:g} (two one-sided tests, {_p(found.p_within)})")
         if found.p_apart <= level:
-            parts.append(f"it is on the {side} side of 0 ({_p(found.p_apart)})")
+            parts.append(f"it is on the {question.side} side of 0 ({_p(found.p_apart)})")
     elif found.verdict in (Verdict.better, Verdict.worse):
         parts.append(_p(found.p_apart))
         if effect.room <= question.margin:
@@ -186,6 +199,8 @@ def _sentence(found: Decision, level: float) -> str:
         parts.append(f"the paper's {_signed(question.published)} is excluded ({_p(found.p_excluded)})")
         parts.extend(_lacking(found, unit))
     else:
+        if found.alone:
+            parts.append(f"{found.alone.value} in its own family, and not among all families of the page")
         parts.extend(_lacking(found, unit))
     if effect.missing:
         parts.append(f"{_count(effect.missing, 'seed')} left out whose number is not one")
