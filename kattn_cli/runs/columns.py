@@ -31,8 +31,30 @@ NUMBERS = frozenset(
         *("cumulative_explained_variance_std", "difference_mean", "difference_median", "difference_std"),
         *("dropped_share", "ece", "effective_rank", "effective_rank_std", "eigenvalue_max", "eigenvalue_mean"),
         *("eigenvalue_median", "eigenvalue_min", "epsilon", "error", "feature_norm", "forward_flops"),
-        *("forward_flops_per_sample", "green", "held_mib", "high", "images_per_second", "iou", "j_proj", "largest"),
-        *("loss", "low", "lr", "matrix_product_flops", "matrix_product_flops_per_sample", "mean_accuracy", "mean_iou"),
+        *(
+            "forward_flops_per_sample",
+            "gradient_l1_mean",
+            "gradient_l1_median",
+            "green",
+            "held_mib",
+            "high",
+            "images_per_second",
+            "iou",
+            "j_proj",
+            "largest",
+        ),
+        *(
+            "logit_scale",
+            "loss",
+            "low",
+            "lr",
+            "margin_mean",
+            "margin_median",
+            "matrix_product_flops",
+            "matrix_product_flops_per_sample",
+            "mean_accuracy",
+            "mean_iou",
+        ),
         *("mean_l1", "mean_l2", "mean_linf", "milliseconds", "milliseconds_high", "milliseconds_low"),
         *("milliseconds_per_sample", "nonzero_share", "normalised_score", "null_auc", "null_high", "null_low"),
         *("null_mean", "numerical_rank", "numerical_rank_std", "objective", "objective_paper", "objective_reference"),
@@ -42,7 +64,7 @@ NUMBERS = frozenset(
         *("residual", "residual_e", "residual_r", "residual_std", "return", "seconds", "sequences_per_second"),
         *("share", "singular_value", "singular_value_std", "spread", "state_mib", "step_size", "swap_share"),
         *("target_rate", "target_return", "tokens", "tokens_per_second", "tolerance", "top1", "top1_high"),
-        *("top1_low", "top5", "unknown", "value", "value_std", "windows_per_second"),
+        *("top1_low", "top5", "unknown", "value", "value_std", "windows_per_second", "zero_gradient_share"),
     }
 )
 """Columns of numbers, which may be missing or infinite. All others hold text, or what nobody counts with."""
@@ -78,6 +100,9 @@ TABLES: Mapping[str, Needed] = {
     "segmentation.csv": _needed("split severity images", "corruption mean_accuracy mean_iou"),
     "corruption_errors.csv": _needed("corruption", "error reference_error"),
     "experts.csv": _needed("split layer expert", "share"),
+    "sensitivity.csv": _needed(
+        "split images", "margin_mean margin_median logit_scale gradient_l1_mean gradient_l1_median zero_gradient_share"
+    ),
     "spectrum.csv": _needed("layer head index", "cumulative_explained_variance"),
     "effective_rank.csv": _needed("layer head", "effective_rank"),
     "audit/alignment.csv": _needed("epoch layer head measure", "value null_mean null_high"),

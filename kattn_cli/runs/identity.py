@@ -17,10 +17,11 @@ from typing import Any
 MEASURED = frozenset(
     {
         *("accuracy", "aupr", "aupr_chance", "bits_per_byte", "clean_top1", "correct", "corruption_error"),
-        *("dropped", "dropped_share", "ece", "error", "evidence", "iou", "length", "loss", "mean_accuracy", "mean_iou"),
-        *("mean_l1", "mean_l2", "mean_linf", "normalised_score", "perplexity", "pixel_accuracy", "pixels"),
-        *("probability", "reference_error", "return", "share", "target_rate", "tokens", "top1", "top1_high"),
-        *("top1_low", "top5", "unknown", "verdict"),
+        *("dropped", "dropped_share", "ece", "error", "evidence", "gradient_l1_mean", "gradient_l1_median", "iou"),
+        *("length", "logit_scale", "loss", "margin_mean", "margin_median", "mean_accuracy", "mean_iou", "mean_l1"),
+        *("mean_l2", "mean_linf", "normalised_score", "perplexity", "pixel_accuracy", "pixels", "probability"),
+        *("reference_error", "return", "share", "target_rate", "tokens", "top1", "top1_high", "top1_low", "top5"),
+        *("unknown", "verdict", "zero_gradient_share"),
     }
 )
 """What was measured, and how many there were of what it is a mean over."""

@@ -64,6 +64,7 @@ class Asked:
     reference: str | None = None
     ood: Sequence[str] = ()
     save_images: bool = False
+    sensitivity: bool = False
     window: int | None = None
     stride: int = 1
     corpus: Sequence[str] = ()

@@ -45,6 +45,11 @@ TABLES = {
         "split,epoch,asked,checkpoint,step,weights,layer,expert,tokens,share,probability,dropped,dropped_share",
         "split,epoch,asked,checkpoint,weights,layer,expert",
     ),
+    "sensitivity": (
+        "split,images,run_as,checkpoint,step,weights,margin_mean,margin_median,logit_scale,gradient_l1_mean,"
+        "gradient_l1_median,zero_gradient_share",
+        "split,images,run_as,checkpoint,weights",
+    ),
     "attack_checks": (
         "check,verdict,evidence,epsilon,seed,checkpoint,weights,commit,step",
         "check,epsilon,seed,checkpoint,weights",

@@ -100,6 +100,13 @@ def evaluate(
     workers: Annotated[
         bool, typer.Option("--workers", help="Each environment in a process of its own, for slow ones.")
     ] = False,
+    sensitivity: Annotated[
+        bool,
+        typer.Option(
+            "--sensitivity",
+            help="Also margins, the scale of logits and gradients by the image: whether robustness may be masking.",
+        ),
+    ] = False,
     again: Annotated[bool, typer.Option("--again", help="Measure anew what was measured before.")] = False,
     save_images: Annotated[
         bool,
@@ -142,6 +149,7 @@ def evaluate(
         reference=reference,
         ood=ood or [],
         save_images=save_images,
+        sensitivity=sensitivity,
         window=window,
         stride=stride or 1,
         corpus=corpus or [],

@@ -27,6 +27,7 @@ from kattn_cli.tasks.images.corruptions import Corruptions
 from kattn_cli.tasks.images.evaluation import EVAL_CSV, Evaluated, evaluate_runs
 from kattn_cli.tasks.images.out_of_distribution import OtherFolder
 from kattn_cli.tasks.images.reference import Reference, find_reference, usual_reference
+from kattn_cli.tasks.images.sensitivity import Sensitivity
 from kattn_cli.tasks.task import Asked, Opener
 from kattn_cli.training.corrupted import CorruptedSplit
 from kattn_cli.training.evaluate import Batched
@@ -53,12 +54,15 @@ def evaluate_and_report(
     chosen = find_reference(asked, runs)
     own = {run.folder.resolve() for run in runs}
     others = [run for run in chosen.runs if run.folder.resolve() not in own] if chosen else []
-    evaluated = evaluate_runs([*runs, *others], asked, parts)
+    sensitivity = Sensitivity() if asked.sensitivity else None
+    evaluated = evaluate_runs([*runs, *others], asked, [*parts, *([sensitivity] if sensitivity else [])])
     ours = evaluated[: len(runs)]
     for one in ours:
         _print_clean(one)
         for folder in folders:
             _print_folder(one, folder)
+    if sensitivity:
+        sensitivity.print()
     for part in parts:
         for one in ours:
             with changing(one.run.folder / ERRORS_CSV):

@@ -55,7 +55,7 @@ class Images(Task[ImageDataSet, ImageSection, ImageData]):
     measure = TOP1
     section = ImageSection
     models = (Vit, Tost, TimmModel)
-    options = OF_SPLITS | OF_CLASSES | OF_CORRUPTIONS | {"reference", "ood"}
+    options = OF_SPLITS | OF_CLASSES | OF_CORRUPTIONS | {"reference", "ood", "sensitivity"}
     next_command = "attack {names} --pgd --epsilon 4/255"
     memory_on_cpu = False
 
@@ -122,7 +122,7 @@ class Images(Task[ImageDataSet, ImageSection, ImageData]):
         making, folders = Corruptions.of(asked, runs), other_folders(asked.ood, asked.anew(runs))
         if asked.save_images:
             save_sheets(runs, making, asked.opener)
-            if not (asked.corrupted or folders):
+            if not (asked.corrupted or folders or asked.sensitivity):
                 return
         with stoppable("what was measured so far is in each run's eval.csv; the same command goes on from there"):
             evaluate_and_report(
