@@ -35,6 +35,7 @@ COMMANDS = {
     "plot": "plot.cli:plot",
     "report": "report.cli:report",
     "reproduce": "reproduce.cli:reproduce",
+    "study": "study.cli:study",
     "list": "list.cli:list_",
     "data": "data.cli:data_app",
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -42,7 +42,7 @@ def faults_of(error: ValidationError, prefix: KeyPath, section: object) -> list[
 def _describe(details: ErrorDetails, section: object) -> str:
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     if kind == "extra_forbidden":
-        return f"unknown key{did_you_mean(str(details['loc'][-1]), _known_keys(section))}"
+        return f"unknown key{did_you_mean(str(details['loc'][-1]), _known_keys(_holder(section, details['loc'])))}"
     if kind == "missing":
         return "is missing"
     if kind in _BOUNDS:
@@ -60,6 +60,23 @@ def _describe(details: ErrorDetails, section: object) -> str:
         return f"must be at most {context['max_length']} characters long"
     expected = _EXPECTED.get(kind.split("_")[0])
     return f"expected {expected}, not {show(value)}" if expected else details["msg"]
+
+
+def _holder(section: object, path: tuple[int | str, ...]) -> object:
+    """Return the model in which the key at ``path`` stands, inside the mappings and lists of ``section``."""
+    for part in path[:-1]:
+        if not (isinstance(section, type) and issubclass(section, BaseModel)):
+            break
+        if isinstance(part, str) and part in section.model_fields:
+            section = _model_in(section.model_fields[part].annotation) or section
+    return section
+
+
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """Return the model that ``Mapping[str, Model]``, ``list[Model]`` or ``Model`` holds."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((model for inner in get_args(annotation) if (model := _model_in(inner))), None)
 
 
 def _known_keys(section: object) -> list[str]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
 
+from kattn_cli.commands.subcommand import call
 from kattn_cli.console import console
-from kattn_cli.errors import KattnError, Stopped
+from kattn_cli.errors import KattnError
 from kattn_cli.experiment import recipes
 from kattn_cli.experiment.resume import find_unfinished
 from kattn_cli.papers import PAPERS
@@ -186,25 +185,9 @@ def _done(path: Path) -> list[str]:
 
 
 def _call(arguments: list[str]) -> None:
-    """Run one subcommand as a process of its own, which prints its own bars and keeps its own results.
-
-    Raises:
-        KattnError, Stopped: if it failed, or was stopped, which it has said itself.
-    """
-    command = shlex.join(["kattn", *arguments])
-    console.print(f"$ {command}")
-    process = subprocess.Popen([sys.executable, "-m", "kattn_cli", *arguments])
-    stopped = False
-    while True:
-        try:
-            code = process.wait()
-            break
-        except KeyboardInterrupt:
-            stopped = True
-    if stopped or code in (130, 143):
-        raise Stopped(f"Stopped; the same command goes on from here: {shlex.join(['kattn', *sys.argv[1:]])}")
-    if code:
-        raise KattnError(f"failed with exit code {code}: {command}")
+    """Print one subcommand and run it."""
+    console.print(f"$ {shlex.join(['kattn', *arguments])}")
+    call(arguments)
 
 
 def _show(name: str, size: Size, runs: Sequence[Run], settings: Reproduction) -> None:

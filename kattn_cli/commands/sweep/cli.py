@@ -66,10 +66,7 @@ def sweep(
     references, overrides = references_and_overrides(arguments)
     if not references:
         raise KattnError("No recipe was named. For example: kattn sweep sweeps/primal_eta_s --jobs 2")
-    if settings and on is not Where.slurm:
-        raise KattnError("--set: is for SLURM, so it goes with --on slurm")
-    if address and on is not Where.ray:
-        raise KattnError("--address: is a Ray cluster's, so it goes with --on ray")
+    given = cluster_settings(on, settings or [], address)
     silence_profiler()
     from kattn_cli.commands.sweep.point import OWN_FILES
     from kattn_cli.commands.sweep.sweep import Settings, plan
@@ -90,7 +87,7 @@ def sweep(
     if on is Where.local:
         resolve_device(device)
     threads = cpus or (threads_each(jobs) if on is Where.local else 1)
-    request = Request(jobs, threads, gpus, (results / OWN_FILES / on.value).resolve(), _given(settings or []), address)
+    request = Request(jobs, threads, gpus, (results / OWN_FILES / on.value).resolve(), given, address)
     command = shlex.join(["kattn", *sys.argv[1:]])
     run_sweep(records, EXECUTORS[on.value](request), Settings(tuple(overrides), device, threads, command))
     if quiet:
@@ -102,8 +99,16 @@ def sweep(
     console.print(f"Next: kattn eval {names}, and kattn report {names}")
 
 
-def _given(settings: list[str]) -> dict[str, Any]:
-    """Return ``partition=gpu`` as a name and a value."""
+def cluster_settings(on: Where, settings: list[str], address: str | None) -> dict[str, Any]:
+    """Return ``--set partition=gpu`` as a name and a value.
+
+    Raises:
+        KattnError: if one is not of that form, or is for another place than the one that was chosen.
+    """
+    if settings and on is not Where.slurm:
+        raise KattnError("--set: is for SLURM, so it goes with --on slurm")
+    if address and on is not Where.ray:
+        raise KattnError("--address: is a Ray cluster's, so it goes with --on ray")
     from kattn_cli.recipe.strict_yaml import parse
 
     given = {}

@@ -34,9 +34,18 @@ class Settings:
 
 
 def plan(
-    references: Sequence[str], overrides: Sequence[str], over: Sequence[str], seeds: Sequence[int], results: Path
+    references: Sequence[str],
+    overrides: Sequence[str],
+    over: Sequence[str],
+    seeds: Sequence[int],
+    results: Path,
+    *,
+    data: bool = True,
 ) -> list[Record]:
     """Return the points of all recipes, and the runs that they have already.
+
+    Args:
+        data: whether the files of the data sets must be there.
 
     Raises:
         RecipeError: naming every fault of every point of every recipe.
@@ -45,7 +54,7 @@ def plan(
     errors: list[RecipeError] = []
     for source in [source for reference in references for source in find_recipes(reference)]:
         try:
-            swept = recipes.load_sweep(source, overrides, over, seeds)
+            swept = recipes.load_sweep(source, overrides, over, seeds, data=data)
         except RecipeError as error:
             errors.append(error)
             continue

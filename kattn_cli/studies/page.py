@@ -1,0 +1,219 @@
+"""The page of a study: question, answer, numbers, power, what it took, and what was changed after it began."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pandas as pd
+
+from kattn_cli.console import console, print_wide
+from kattn_cli.figures.study import draw_effects
+from kattn_cli.runs.whole_file import write_text
+from kattn_cli.studies.answer import Answer
+from kattn_cli.studies.evidence import Numbers
+from kattn_cli.studies.judgement import Judged
+from kattn_cli.studies.registration import Registration, changes
+from kattn_cli.tables.statistics import mean_interval
+from kattn_cli.tables.text import (
+    code,
+    counted,
+    escaped,
+    interval,
+    listed,
+    markdown_table,
+    mean_and_half,
+    p_value,
+    short,
+    signed,
+    write_frame,
+)
+
+PAGE = "study.md"
+SHORT = 8
+"""Letters of a commit."""
+
+
+def write_page(found: Answer, folder: Path, command: str) -> None:
+    """Write ``study.md``, ``values.csv``, ``verdicts.csv`` and the figure into a folder.
+
+    Raises:
+        RunError: if one cannot be written.
+    """
+    verdicts = pd.DataFrame(found.verdicts())
+    write_frame(folder / "values.csv", pd.DataFrame(found.values()))
+    write_frame(folder / "verdicts.csv", verdicts)
+    figure = draw_effects(verdicts, found.study.level, folder) if len(verdicts) else None
+    write_text(folder / PAGE, page(found, figure, command))
+
+
+def page(found: Answer, figure: Path | None, command: str) -> str:
+    """Return the page as Markdown. ``command``: that wrote it."""
+    study = found.study
+    parts = [f"# {escaped(study.question)}", *([escaped(study.background)] if study.background else [])]
+    parts += [_registered(found), "## Answer", *_sentences(found.primary)]
+    if figure:
+        parts.append(f"![Differences with their intervals, and the margins]({figure.name})")
+    parts += ["## What was compared", _arms(found), "## Verdicts", _how(found), _verdicts(found.primary)]
+    if found.secondary:
+        parts += [
+            "Not primary; a family of their own, which answers no question by itself:",
+            _verdicts(found.secondary),
+        ]
+    parts += ["## Numbers", "Mean over seeds ± half of the 95 % Student-t interval.", _numbers(found)]
+    parts += ["## Power", *_power(found.judged), "## What it took", *_cost(found, command)]
+    if later := changes(found.wordings):
+        parts += ["## Changed after it began", *(_changed(one, text) for one, text in later)]
+    return "\n\n".join(parts) + "\n"
+
+
+def print_verdicts(found: Answer) -> None:
+    """Print the question, a line for each primary comparison, and the table of all."""
+    console.print(found.study.question)
+    for sentence in _sentences(found.primary):
+        console.print(sentence.removeprefix("- "))
+    columns, rows = _verdict_cells(found.judged)
+    print_wide(columns, rows)
+
+
+def _registered(found: Answer) -> str:
+    first = found.wordings[0]
+    text = f"Registered {first.date[:16].replace('T', ' ')} UTC, text {code(first.digest)}"
+    text += f", commit {code(first.commit[:SHORT])}." if first.commit else "."
+    if len(found.wordings) > 1:
+        text += f" **Changed afterwards {counted(len(found.wordings) - 1, 'time')}**: see the end of the page."
+    if early := found.early():
+        total = sum(map(len, found.runs.values()))
+        text += f" {early} of {counted(total, 'run')} were trained before that."
+    if missing := found.missing():
+        left = [f"{arm} ({listed([str(seed) for seed in seeds])})" for arm, seeds in missing.items()]
+        text += f" **Not complete**: not trained are the seeds of {escaped(listed(left))}."
+    return text
+
+
+def _sentences(judged: Sequence[Judged]) -> list[str]:
+    return [
+        f"- {escaped(one.comparison.first)} against {escaped(one.comparison.second)}, {escaped(one.measure)}: "
+        f"**{escaped(one.decision.verdict.value)}**. {escaped(one.decision.sentence)}"
+        for one in judged
+    ] or ["Nothing is measured yet of what the primary comparisons compare."]
+
+
+def _arms(found: Answer) -> str:
+    rows = []
+    for name, arm in found.study.arms.items():
+        what = code(arm.recipe or f"{arm.of} run as {arm.run_as}")
+        seeds = found.runs.get(arm.of or name, {})
+        rows.append([escaped(name), what, escaped(arm.about), str(len(seeds))])
+    return markdown_table(["arm", "runs of", "what it is", "seeds"], rows, {0, 1, 2})
+
+
+def _how(found: Answer) -> str:
+    study = found.study
+    return (
+        f"Differences are the first arm less the second, with {100 * (1 - study.level):.0f} % intervals. p-values are "
+        "after Holm's correction in their family: of no difference, and of a difference beyond the margin (two one-sided "
+        "tests). The smallest difference seen is what these seeds and images tell from 0 with a power of "
+        f"{study.power:g}; the seeds needed would tell one of the margin."
+    )
+
+
+def _verdicts(judged: Sequence[Judged]) -> str:
+    columns, rows = _verdict_cells(judged)
+    return markdown_table(columns, [[escaped(cell) for cell in row] for row in rows], {0, 1, len(columns) - 1})
+
+
+def _verdict_cells(judged: Sequence[Judged]) -> tuple[list[str], list[list[str]]]:
+    columns = ["comparison", "measure", "difference", "interval", "margin", "published", "p ≠ 0", "p within margin"]
+    columns += ["smallest seen", "seeds needed", "seeds", "images", "verdict"]
+    return columns, [_cells(one) for one in judged]
+
+
+def _cells(one: Judged) -> list[str]:
+    decision, effect = one.decision, one.effect
+    low, high = effect.interval()
+    digits = _digits(decision.question.margin)
+    published = decision.question.published
+    return [
+        f"{one.comparison.first} − {one.comparison.second}",
+        one.measure,
+        signed(effect.estimate, digits),
+        interval(low, high, digits),
+        short(decision.question.margin),
+        "" if math.isnan(published) else signed(published, digits),
+        p_value(decision.p_different),
+        p_value(decision.p_equivalent),
+        short(decision.smallest_seen),
+        "" if not math.isfinite(decision.seeds_needed) else f"{decision.seeds_needed:,.0f}",
+        str(effect.seeds),
+        f"{effect.images:,}" if effect.images else "",
+        decision.verdict.value,
+    ]
+
+
+def _digits(margin: float) -> int:
+    """Return the decimals that a difference of the margin's size is worth."""
+    return max(1, 1 - math.floor(math.log10(margin)))
+
+
+def _numbers(found: Answer) -> str:
+    measures = found.study.measures
+    columns = ["arm", *(f"{name} ({one.unit})" if one.unit else name for name, one in measures.items())]
+    rows = [
+        [escaped(arm), *(_mean(found.found[name].get(arm, Numbers()), _digits(one.margin)) for name, one in
+         measures.items())]
+        for arm in found.study.arms
+    ]  # fmt: skip
+    return markdown_table([escaped(one) for one in columns], rows, {0})
+
+
+def _mean(known: Numbers, digits: int) -> str:
+    values = list(known.values.values())
+    if not values:
+        return ""
+    lost = sum(math.isnan(value) for value in values)
+    kept = [value for value in values if not math.isnan(value)]
+    text = mean_and_half(*mean_interval(kept), digits) if kept else ""
+    return f"{text} ({counted(lost, 'seed')} not a number)".strip() if lost else text
+
+
+def _power(judged: Sequence[Judged]) -> Iterator[str]:
+    rows = [
+        [
+            escaped(f"{one.comparison.first} − {one.comparison.second}"),
+            escaped(one.measure),
+            short(one.decision.question.margin),
+            f"{one.decision.power:.2f}" if math.isfinite(one.decision.power) else "",
+            short(one.decision.smallest_seen),
+            "" if not math.isfinite(one.decision.seeds_needed) else f"{one.decision.seeds_needed:,.0f}",
+        ]
+        for one in judged
+    ]
+    yield (
+        "What the study could see: the power for a difference of the margin, the smallest difference seen, and the seeds "
+        "that a difference of the margin takes, from the scatter that was found."
+    )
+    yield markdown_table(["comparison", "measure", "margin", "power", "smallest seen", "seeds needed"], rows, {0, 1})
+
+
+def _cost(found: Answer, command: str) -> Iterator[str]:
+    seconds = found.training_seconds()
+    hours = timedelta(seconds=round(sum(seconds.values())))
+    records = list(found.records())
+    commits = list(dict.fromkeys(str(one["commit"])[:SHORT] for one in records if one.get("commit")))
+    dirty = any(one.get("dirty") for one in records)
+    machines = dict.fromkeys(
+        f"{one.get('device', '')}: {(one.get('machine') or {}).get('processor', 'unknown')}" for one in records
+    )
+    yield (
+        f"Trainings took {hours} (h:mm:ss) together, each on its own. Commits: {listed([code(one) for one in commits])}"
+        f"{'; some with changes that were not committed' if dirty else ''}. Machines: {escaped(listed(list(machines)))}. "
+        f"Written by {code(command)}; `values.csv` has a row for each measure, arm and seed, `verdicts.csv` for each "
+        "comparison."
+    )
+
+
+def _changed(later: Registration, text: str) -> str:
+    return f"{later.date[:16].replace('T', ' ')} UTC, text {code(later.digest)}:\n\n```diff\n{text.rstrip()}\n```"
