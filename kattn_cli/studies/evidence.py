@@ -11,14 +11,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from kattn_cli.errors import KattnError, did_you_mean
-from kattn_cli.runs.bits import unpacked
+from kattn_cli.runs.bits import CORRECT, unpacked
 from kattn_cli.runs.run import Run
 from kattn_cli.studies.study import Arm, Cell, Measure, Study, number_of
 from kattn_cli.tables.frames import frame
 from kattn_cli.tables.measurements import of_one_checkpoint
 
-RIGHT = "correct"
-"""The column of which answers were right."""
 LAST = "last"
 RUN_AS = "run_as"
 USUAL: Mapping[str, Mapping[str, Cell]] = {
@@ -93,7 +91,7 @@ def missing(study: Study, runs: Runs, measure: str) -> dict[str, list[Run]]:
 
 def _rows(measure: Measure, name: str, arm: Arm, runs: Mapping[int, Run]) -> pd.DataFrame:
     """Return the rows of one arm's runs that a measure is the mean of."""
-    rows = frame(runs.values(), measure.file)
+    rows = frame(runs.values(), measure.file, correct=measure.of_answers)
     if rows.empty:
         return rows
     rows = _where(_run_as(rows, arm.run_as), measure, name)
@@ -115,7 +113,7 @@ def _numbers(measure: Measure, rows: pd.DataFrame) -> Numbers:
     if rows.empty:
         return Numbers()
     values = {int(str(seed)): float(part[measure.value].mean(skipna=False)) for seed, part in rows.groupby("run_seed")}
-    return Numbers(values, _right(rows) if measure.of_answers and RIGHT in rows else {})
+    return Numbers(values, _right(rows) if measure.of_answers and CORRECT in rows else {})
 
 
 def _among(own: Numbers, other: Numbers) -> Numbers:
@@ -178,7 +176,7 @@ def _right(rows: pd.DataFrame) -> dict[int, NDArray[np.floating]]:
     """Return by seed in which share of its rows each image was right; nothing where one row did not keep it."""
     found: dict[int, NDArray[np.floating]] = {}
     for seed, part in rows.groupby("run_seed"):
-        cells = list(zip(part[RIGHT], part["images"], strict=True))
+        cells = list(zip(part[CORRECT], part["images"], strict=True))
         if any(not isinstance(text, str) or not text for text, _ in cells):
             return {}
         found[int(str(seed))] = np.mean([unpacked(text, int(images)) for text, images in cells], axis=0)

@@ -114,8 +114,8 @@ def _how(found: Answer) -> str:
     study = found.study
     return (
         f"Differences are the first arm less the second, with {100 * (1 - study.level):.0f} % intervals. p-values are "
-        "after Holm's correction in their family: of no difference, and of a difference beyond the margin (two one-sided "
-        "tests). The smallest difference seen is what these seeds and images tell from 0 with a power of "
+        "after Holm's correction in their family: of no difference, and of a difference beyond the margin (two "
+        "one-sided tests). The smallest difference seen is what these seeds and images tell from 0 with a power of "
         f"{study.power:g}; the seeds needed would tell one of the margin."
     )
 
@@ -192,8 +192,8 @@ def _power(judged: Sequence[Judged]) -> Iterator[str]:
         for one in judged
     ]
     yield (
-        "What the study could see: the power for a difference of the margin, the smallest difference seen, and the seeds "
-        "that a difference of the margin takes, from the scatter that was found."
+        "What the study could see: the power for a difference of the margin, the smallest difference seen, and the "
+        "seeds that a difference of the margin takes, from the scatter that was found."
     )
     yield markdown_table(["comparison", "measure", "margin", "power", "smallest seen", "seeds needed"], rows, {0, 1})
 
@@ -209,8 +209,8 @@ def _cost(found: Answer, command: str) -> Iterator[str]:
     )
     yield (
         f"Trainings took {hours} (h:mm:ss) together, each on its own. Commits: {listed([code(one) for one in commits])}"
-        f"{'; some with changes that were not committed' if dirty else ''}. Machines: {escaped(listed(list(machines)))}. "
-        f"Written by {code(command)}; `values.csv` has a row for each measure, arm and seed, `verdicts.csv` for each "
+        f"{'; some with changes that were not committed' if dirty else ''}. "
+        f"Machines: {escaped(listed(list(machines)))}. Written by {code(command)}; `values.csv` has a row for each measure, arm and seed, `verdicts.csv` for each "
         "comparison."
     )
 
