@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from difflib import unified_diff
+from itertools import pairwise
 from pathlib import Path
 
 import yaml
@@ -78,10 +79,9 @@ def registrations(folder: Path) -> list[Registration]:
 
 def changes(known: Sequence[Registration]) -> list[tuple[Registration, str]]:
     """Return each later wording with what it changed, as a unified diff."""
-    return [
-        (later, "".join(unified_diff(
-            earlier.text.splitlines(keepends=True), later.text.splitlines(keepends=True),
-            f"registered {earlier.date}", f"registered {later.date}", n=1,
-        )))
-        for earlier, later in zip(known, known[1:], strict=False)
-    ]  # fmt: skip
+    return [(later, _difference(earlier, later)) for earlier, later in pairwise(known)]
+
+
+def _difference(earlier: Registration, later: Registration) -> str:
+    texts = (one.text.splitlines(keepends=True) for one in (earlier, later))
+    return "".join(unified_diff(*texts, f"registered {earlier.date}", f"registered {later.date}", n=1))
