@@ -210,8 +210,8 @@ def _cost(found: Answer, command: str) -> Iterator[str]:
     changed = "; some with changes that were not committed" if dirty else ""
     yield (
         f"Trainings took {hours} (h:mm:ss) together, each on its own. Commits: {listed([code(one) for one in commits])}"
-        f"{changed}. Machines: {escaped(listed(list(machines)))}. Written by {code(command)}; `values.csv` has a row for "
-        "each measure, arm and seed, `verdicts.csv` for each comparison."
+        f"{changed}. Machines: {escaped(listed(list(machines)))}. Written by {code(command)}; `values.csv` has a row "
+        "for each measure, arm and seed, `verdicts.csv` for each comparison."
     )
 
 

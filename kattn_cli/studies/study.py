@@ -15,8 +15,8 @@
       - {first: rpc, second: s_is_0, primary: true, published: {clean: 0.1}}
 
 An arm is a recipe with overrides, as ``kattn train`` takes them, or the runs ``of`` another arm, run as the attention
-of another recipe. A measure is a number of every run: a subcommand that measures it, and the rows of the table in which it
-then stands. A comparison is of two arms in all measures, or in those that it names.
+of another recipe. A measure is a number of every run: a subcommand that measures it, and the rows of the table in which
+it then stands. A comparison is of two arms in all measures, or in those that it names.
 """
 
 from __future__ import annotations
