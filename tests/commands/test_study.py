@@ -131,7 +131,7 @@ def test_a_change_after_it_began_is_shown(copy: Path, capfd: pytest.CaptureFixtu
 def test_judging_needs_runs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     said = study(capfd, write_study(tmp_path), "--judge-only")
     assert said.code == 2
-    assert "beat: nothing is trained yet; without --judge-only it is" in said.err
+    assert "beat: nothing is trained yet; without --no-train and --judge-only it is" in said.err
 
 
 def test_two_arms_need_names_of_their_own(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

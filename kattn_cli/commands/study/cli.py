@@ -23,6 +23,7 @@ def study(
     ] = None,
     list_: Annotated[bool, typer.Option("--list", help="The shipped studies and their questions.")] = False,
     dry: Annotated[bool, typer.Option("--dry-run", help="Print what is missing; train and measure nothing.")] = False,
+    no_train: Annotated[bool, typer.Option("--no-train", help="Measure and judge what is trained.")] = False,
     judge_only: Annotated[
         bool, typer.Option("--judge-only", help="Judge what was measured; train and measure nothing.")
     ] = False,
@@ -71,7 +72,7 @@ def study(
         address,
     )
     command = shlex.join(["kattn", *sys.argv[1:]])
-    asked = Asked(results, EXECUTORS[on.value](request), threads, jobs, device, command, judge_only)
+    asked = Asked(results, EXECUTORS[on.value](request), threads, jobs, device, command, not (no_train or judge_only), not judge_only)
     for one in studies:
         if dry:
             print_missing(one, results)

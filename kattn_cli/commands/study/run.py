@@ -22,7 +22,11 @@ STUDIES = "studies"
 
 @dataclass(frozen=True)
 class Asked:
-    """How a study is run. ``command``: what the user typed, which goes on after an interruption."""
+    """How a study is run.
+
+    ``command``: what the user typed, which goes on after an interruption; ``train``, ``measure``: whether what is missing
+    is trained, and measured.
+    """
 
     results: Path
     executor: Executor
@@ -30,7 +34,8 @@ class Asked:
     jobs: int
     device: str
     command: str
-    judge_only: bool = False
+    train: bool = True
+    measure: bool = True
 
 
 def run_study(study: Study, asked: Asked) -> Answer:
@@ -41,14 +46,15 @@ def run_study(study: Study, asked: Asked) -> Answer:
         Stopped: after Ctrl-C, with the command that goes on.
     """
     folder = folder_of(study, asked.results)
-    arms = arms_of(study, asked.results, data=not asked.judge_only)
+    arms = arms_of(study, asked.results, data=asked.measure)
     wordings = register(study, folder)
-    if not asked.judge_only:
+    if asked.train:
         train(arms, asked.executor, asked.device, asked.threads, asked.command)
-        measure(study, runs_by_arm(arms), asked.results, asked.device, asked.jobs)
     runs = runs_by_arm(arms)
     if not any(runs.values()):
-        raise KattnError(f"{study.name}: nothing is trained yet; without --judge-only it is")
+        raise KattnError(f"{study.name}: nothing is trained yet; without --no-train and --judge-only it is")
+    if asked.measure:
+        measure(study, runs, asked.results, asked.device, asked.jobs)
     found = answer(study, runs, wordings)
     write_page(found, folder, asked.command)
     print_verdicts(found)
