@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kattn_cli.errors import KattnError, did_you_mean
 from kattn_cli.runs.bits import CORRECT, unpacked
 from kattn_cli.runs.run import Run
-from kattn_cli.studies.study import Arm, Cell, Measure, Study, number_of
+from kattn_cli.studies.study import Cell, Measure, Study, number_of
 from kattn_cli.tables.frames import frame
 from kattn_cli.tables.measurements import of_one_checkpoint
 
@@ -62,15 +62,29 @@ def numbers(study: Study, runs: Runs, measure: str) -> dict[str, Numbers]:
         RunError: if a table cannot be read.
     """
     asked = study.measures[measure]
-    rows = {
-        name: _rows(asked, measure, study.arms[name], _chosen(study, runs, name, measure))
-        for name in asked.arms or study.arms
-    }
-    found = {name: _numbers(asked, part) for name, part in _whole(rows).items()}
+    arms = {name: (_chosen(study, runs, name, measure), study.arms[name].run_as) for name in asked.arms or study.arms}
+    found = numbers_of(asked, measure, arms)
     if asked.among is None:
         return found
     others = numbers(study, runs, asked.among)
     return {name: _among(one, others.get(name, Numbers())) for name, one in found.items()}
+
+
+def numbers_of(
+    measure: Measure, name: str, arms: Mapping[str, tuple[Mapping[int, Run], str | None]]
+) -> dict[str, Numbers]:
+    """Return a measure of the runs of each arm, over the seeds that have all of it.
+
+    Args:
+        name: of the measure, for messages.
+        arms: runs by seed, and the recipe as whose attention they were run, if not their own.
+
+    Raises:
+        KattnError: if the table lacks a column that the measure names.
+        RunError: if a table cannot be read.
+    """
+    rows = {arm: _rows(measure, name, *of_arm) for arm, of_arm in arms.items()}
+    return {arm: _numbers(measure, part) for arm, part in _whole(rows).items()}
 
 
 def _chosen(study: Study, runs: Runs, arm: str, measure: str) -> dict[int, Run]:
@@ -89,12 +103,12 @@ def missing(study: Study, runs: Runs, measure: str) -> dict[str, list[Run]]:
     }
 
 
-def _rows(measure: Measure, name: str, arm: Arm, runs: Mapping[int, Run]) -> pd.DataFrame:
+def _rows(measure: Measure, name: str, runs: Mapping[int, Run], run_as: str | None) -> pd.DataFrame:
     """Return the rows of one arm's runs that a measure is the mean of."""
     rows = frame(runs.values(), measure.file, correct=measure.of_answers)
     if rows.empty:
         return rows
-    rows = _where(_run_as(rows, arm.run_as), measure, name)
+    rows = _where(_run_as(rows, run_as), measure, name)
     if "checkpoint" not in measure.where:
         rows = of_one_checkpoint(rows)
     if len(rows) and measure.value not in rows:
