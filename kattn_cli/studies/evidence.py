@@ -152,10 +152,12 @@ def _where(rows: pd.DataFrame, measure: Measure, name: str) -> pd.DataFrame:
     where: dict[str, Cell | list[Cell]] = {**usual, **measure.where}
     if measure.images and "images" not in where:
         where["images"] = measure.images
-    for column, wanted in where.items():
-        if column not in rows:
+    for column, cell in where.items():
+        wanted = cell if isinstance(cell, list) else [cell]
+        if column in rows:
+            rows = rows[_fits(rows, column, wanted)]
+        elif "" not in wanted:  # a column that is not there is empty
             raise _no_column(measure, name, column, rows)
-        rows = rows[_fits(rows, column, wanted if isinstance(wanted, list) else [wanted])]
     return rows
 
 

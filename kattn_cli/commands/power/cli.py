@@ -11,8 +11,8 @@ from kattn_cli.commands.options import QuietOption, ResultsOption
 from kattn_cli.errors import KattnError
 
 EXAMPLE = (
-    "Example:  kattn power fashion_mnist/rpc --against fashion_mnist/symmetric --where attack=pgd --where epsilon=4/255 "
-    "--table attacks.csv --effect 3"
+    "Example:  kattn power fashion_mnist/rpc --against fashion_mnist/symmetric --table attacks.csv --where attack=pgd "
+    "--where epsilon=4/255 --effect 3"
 )
 
 
