@@ -18,12 +18,10 @@ from kattn_cli.tables.frames import frame
 from kattn_cli.tables.measurements import of_one_checkpoint
 
 LAST = "last"
-RUN_AS = "run_as"
 USUAL: Mapping[str, Mapping[str, Cell]] = {
     "eval.csv": {"split": "test", "severity": 0},
-    "attacks.csv": {"gradient_as": ""},
 }
-"""What is meant where a measure says nothing of a column: the clean test set, attacked by the model's own gradient."""
+"""What is meant where a measure says nothing of a column: the clean test set."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +60,9 @@ def numbers(study: Study, runs: Runs, measure: str) -> dict[str, Numbers]:
         RunError: if a table cannot be read.
     """
     asked = study.measures[measure]
-    arms = {name: (_chosen(study, runs, name, measure), study.arms[name].run_as) for name in asked.arms or study.arms}
+    arms = {
+        name: (_chosen(study, runs, name, measure), study.arms[name].run_as or "") for name in asked.arms or study.arms
+    }
     found = numbers_of(asked, measure, arms)
     if asked.among is None:
         return found
@@ -70,14 +70,12 @@ def numbers(study: Study, runs: Runs, measure: str) -> dict[str, Numbers]:
     return {name: _among(one, others.get(name, Numbers())) for name, one in found.items()}
 
 
-def numbers_of(
-    measure: Measure, name: str, arms: Mapping[str, tuple[Mapping[int, Run], str | None]]
-) -> dict[str, Numbers]:
+def numbers_of(measure: Measure, name: str, arms: Mapping[str, tuple[Mapping[int, Run], str]]) -> dict[str, Numbers]:
     """Return a measure of the runs of each arm, over the seeds that have all of it.
 
     Args:
         name: of the measure, for messages.
-        arms: runs by seed, and the recipe as whose attention they were run, if not their own.
+        arms: runs by seed, and the recipe as whose attention they were run; empty for their own.
 
     Raises:
         KattnError: if the table lacks a column that the measure names.
@@ -103,12 +101,14 @@ def missing(study: Study, runs: Runs, measure: str) -> dict[str, list[Run]]:
     }
 
 
-def _rows(measure: Measure, name: str, runs: Mapping[int, Run], run_as: str | None) -> pd.DataFrame:
+def _rows(measure: Measure, name: str, runs: Mapping[int, Run], run_as: str) -> pd.DataFrame:
     """Return the rows of one arm's runs that a measure is the mean of."""
-    rows = frame(runs.values(), measure.file, correct=measure.of_answers)
+    rows = frame(
+        runs.values(), measure.file, run_as=run_as, gradient_as=measure.gradient_as, correct=measure.of_answers
+    )
     if rows.empty:
         return rows
-    rows = _where(_run_as(rows, run_as), measure, name)
+    rows = _where(rows, measure, name)
     if "checkpoint" not in measure.where:
         rows = of_one_checkpoint(rows)
     if len(rows) and measure.value not in rows:
@@ -138,13 +138,6 @@ def _among(own: Numbers, other: Numbers) -> Numbers:
             before = other.right[seed][: len(right)]
             values[seed] = 100 * float((right * before).sum() / before.sum()) if before.any() else math.nan
     return Numbers(values)
-
-
-def _run_as(rows: pd.DataFrame, recipe: str | None) -> pd.DataFrame:
-    """Return the rows that were measured with the run's own attention, or with that of ``recipe``."""
-    if RUN_AS not in rows:
-        return rows if recipe is None else rows.iloc[:0]
-    return rows[rows[RUN_AS].fillna("").astype(str) == (recipe or "")]
 
 
 def _where(rows: pd.DataFrame, measure: Measure, name: str) -> pd.DataFrame:

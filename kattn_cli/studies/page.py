@@ -95,8 +95,8 @@ def _registered(found: Answer) -> str:
 
 def _sentences(judged: Sequence[Judged]) -> list[str]:
     return [
-        f"- {escaped(one.comparison.first)} against {escaped(one.comparison.second)}, {escaped(one.measure)}: "
-        f"**{escaped(one.decision.verdict.value)}**. {escaped(one.decision.sentence)}"
+        f"- **{escaped(one.comparison.first)} against {escaped(one.comparison.second)}, {escaped(one.measure)}.** "
+        f"{escaped(one.decision.sentence)}"
         for one in judged
     ] or ["Nothing is measured yet of what the primary comparisons compare."]
 
@@ -114,9 +114,8 @@ def _how(found: Answer) -> str:
     study = found.study
     return (
         f"Differences are the first arm less the second, with {100 * (1 - study.level):.0f} % intervals. p-values are "
-        "after Holm's correction in their family: of no difference, and of a difference beyond the margin (two "
-        "one-sided tests). The smallest difference seen is what these seeds and images tell from 0 with a power of "
-        f"{study.power:g}; the seeds needed would tell one of the margin."
+        "after the correction for their family: that there is no difference, and that there is one beyond the margin "
+        "(two one-sided tests)."
     )
 
 
@@ -126,8 +125,8 @@ def _verdicts(judged: Sequence[Judged]) -> str:
 
 
 def _verdict_cells(judged: Sequence[Judged]) -> tuple[list[str], list[list[str]]]:
-    columns = ["comparison", "measure", "difference", "interval", "margin", "published", "p ≠ 0", "p within margin"]
-    columns += ["smallest seen", "seeds needed", "seeds", "images", "verdict"]
+    columns = ["comparison", "measure", "difference", "interval", "margin", "published", "p, apart", "p, within"]
+    columns += ["seeds", "images", "verdict"]
     return columns, [_cells(one) for one in judged]
 
 
@@ -143,10 +142,8 @@ def _cells(one: Judged) -> list[str]:
         interval(low, high, digits),
         short(decision.question.margin),
         "" if math.isnan(published) else signed(published, digits),
-        p_value(decision.p_different),
-        p_value(decision.p_equivalent),
-        short(decision.smallest_seen),
-        "" if not math.isfinite(decision.seeds_needed) else f"{decision.seeds_needed:,.0f}",
+        p_value(decision.p_apart),
+        p_value(decision.p_within),
         str(effect.seeds),
         f"{effect.images:,}" if effect.images else "",
         decision.verdict.value,
@@ -185,17 +182,20 @@ def _power(judged: Sequence[Judged]) -> Iterator[str]:
             escaped(f"{one.comparison.first} − {one.comparison.second}"),
             escaped(one.measure),
             short(one.decision.question.margin),
-            f"{one.decision.power:.2f}" if math.isfinite(one.decision.power) else "",
+            "" if math.isnan(one.power) else f"{one.power:.2f}",
             short(one.decision.smallest_seen),
-            "" if not math.isfinite(one.decision.seeds_needed) else f"{one.decision.seeds_needed:,.0f}",
+            f"{one.decision.seeds_needed:,}" if one.decision.seeds_needed else "no number of them",
+            f"{one.decision.images_needed:,}" if one.decision.images_needed else "",
         ]
         for one in judged
     ]
     yield (
-        "What the study could see: the power for a difference of the margin, the smallest difference seen, and the "
-        "seeds that a difference of the margin takes, from the scatter that was found."
+        "What the study could see, from the scatter that was found: the power for a difference of the margin; the "
+        "smallest difference that is told from 0 with a power of 0.8, after the correction for its family; the seeds "
+        "that one of the margin takes on these images, or the images over these seeds."
     )
-    yield markdown_table(["comparison", "measure", "margin", "power", "smallest seen", "seeds needed"], rows, {0, 1})
+    columns = ["comparison", "measure", "margin", "power", "smallest seen", "seeds needed", "or images"]
+    yield markdown_table(columns, rows, {0, 1})
 
 
 def _cost(found: Answer, command: str) -> Iterator[str]:

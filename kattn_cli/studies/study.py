@@ -81,6 +81,7 @@ class Measure(BaseModel):
         where: the values of columns in the rows that count: one, or a list; ``last`` is the greatest number.
         value: the column.
         images: so many first test images, ``--limit`` for the subcommand; by default all.
+        gradient_as: the recipe whose attention gives an attack its gradient, by default the run's own.
         among: another measure of right answers: the share that is right here of what is right there, run by run.
         margin: the smallest difference that matters, in the unit of the column.
         lower_is_better: whether less of it is better.
@@ -95,6 +96,7 @@ class Measure(BaseModel):
     where: Mapping[str, Cell | list[Cell]] = Field(default_factory=dict)
     value: str = "top1"
     images: Annotated[int, Field(ge=1)] | None = None
+    gradient_as: str = ""
     among: Name | None = None
     margin: Annotated[float, Field(gt=0)]
     lower_is_better: bool = False
@@ -116,7 +118,8 @@ class Measure(BaseModel):
     def command(self) -> list[str]:
         """Return the subcommand with all options, but for runs; empty where a training is enough."""
         limit = ["--limit", str(self.images)] if self.images else []
-        return [] if self.verb == "train" else [*shlex.split(self.run), *limit]
+        gradient = ["--gradient-as", self.gradient_as] if self.gradient_as else []
+        return [] if self.verb == "train" else [*shlex.split(self.run), *limit, *gradient]
 
     @property
     def of_answers(self) -> bool:
@@ -147,7 +150,6 @@ class Study(BaseModel):
     measures: Annotated[Mapping[Name, Measure], Field(min_length=1)]
     comparisons: Annotated[list[Comparison], Field(min_length=1)]
     level: Annotated[float, Field(gt=0, le=0.2)] = 0.05
-    power: Annotated[float, Field(gt=0.5, lt=1)] = 0.8
 
     def measured(self, comparison: Comparison) -> list[str]:
         """Return the measures in which two arms are compared."""

@@ -54,7 +54,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     import subprocess
     import sys
 
-    words = ["study", str(path), "--results", str(folder / "results"), "--device", "cpu", "--jobs", "2"]
+    words = ["study", str(path), "--results", str(folder / "results"), "--device", "cpu", "--cpus", "1"]
     subprocess.run([sys.executable, "-m", "kattn_cli", *words], check=True)
     return folder
 

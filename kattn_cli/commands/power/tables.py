@@ -14,10 +14,10 @@ from kattn_cli.errors import KattnError
 from kattn_cli.runs.find import find_runs
 from kattn_cli.runs.run import Run
 from kattn_cli.statistics.effect import Effect, StudentEffect
-from kattn_cli.statistics.power import images_needed, power
+from kattn_cli.statistics.power import power
 from kattn_cli.studies.evidence import Numbers, numbers, numbers_of
-from kattn_cli.studies.judgement import effect_of
-from kattn_cli.studies.study import Comparison, Measure, Study
+from kattn_cli.studies.judgement import effects, effects_of
+from kattn_cli.studies.study import Measure, Study
 from kattn_cli.tables.text import short
 
 COLUMNS = [
@@ -50,12 +50,13 @@ def of_study(study: Study, wanted: Wanted, results: Path) -> None:
     """
     runs = runs_by_arm(arms_of(study, results, data=False))
     found = {name: numbers(study, runs, name) for name in study.measures}
+    seen = {name: effects_of(study, name, of_arms) for name, of_arms in found.items()}
     comparisons = sorted(study.comparisons, key=lambda one: not one.primary)
     rows = [
         row(f"{one.first} − {one.second}", name, effect, wanted, study.measures[name].margin)
         for one in comparisons
         for name in study.measured(one)
-        if (effect := effect_of(one, found[name])) is not None
+        if (effect := seen[name].get((one.first, one.second))) is not None
     ]
     if not rows:
         raise KattnError(f"{study.name}: nothing is measured yet that its comparisons share; a few seeds are a pilot")
@@ -80,9 +81,9 @@ def of_runs(
     cells = dict(_cell(text) for text in where)
     measure = Measure(run="train", table=table, where=cells, value=value, margin=1.0)
     name = " ".join([value, *(f"{column} {cell}" for column, cell in cells.items())])
-    arms = {"first": (_by_seed(results, first), None), "second": (_by_seed(results, second), None)}
+    arms = {"first": (_by_seed(results, first), ""), "second": (_by_seed(results, second), "")}
     found: Mapping[str, Numbers] = numbers_of(measure, name, arms)
-    effect = effect_of(Comparison(first="first", second="second"), found)
+    effect = effects([("first", "second")], found).get(("first", "second"))
     if effect is None:
         raise KattnError(f"{' '.join(first)} and {' '.join(second)}: share no seed with a row of {table} that fits")
     _print([row(f"{' '.join(first)} − {' '.join(second)}", name, effect, wanted, 1.0)], wanted)
@@ -91,11 +92,10 @@ def of_runs(
 def row(comparison: str, measure: str, effect: Effect, wanted: Wanted, margin: float) -> list[str]:
     """Return the cells of one comparison, as :data:`COLUMNS`."""
     size = wanted.effect or margin
-    reached, images = math.nan, None
+    reached = math.nan
     if isinstance(effect, StudentEffect):
         reached = power(size, effect.standard_error, effect.df, wanted.level)
-        if effect.images and effect.components:
-            images = images_needed(effect.components, size, effect.seeds, wanted.level, wanted.power)
+    images = effect.images_for(size, wanted.level, wanted.power)
     seeds = effect.seeds_for(size, wanted.level, wanted.power)
     return [
         comparison,

@@ -72,7 +72,16 @@ def study(
         address,
     )
     command = shlex.join(["kattn", *sys.argv[1:]])
-    asked = Asked(results, EXECUTORS[on.value](request), threads, jobs, device, command, not (no_train or judge_only), not judge_only)
+    asked = Asked(
+        results,
+        EXECUTORS[on.value](request),
+        threads,
+        jobs,
+        device,
+        command,
+        not (no_train or judge_only),
+        not judge_only,
+    )
     for one in studies:
         if dry:
             print_missing(one, results)

@@ -24,8 +24,8 @@ STUDIES = "studies"
 class Asked:
     """How a study is run.
 
-    ``command``: what the user typed, which goes on after an interruption; ``train``, ``measure``: whether what is missing
-    is trained, and measured.
+    ``command``: what the user typed, which goes on after an interruption; ``train``, ``measure``: whether to train, and
+    to measure, what is missing.
     """
 
     results: Path
