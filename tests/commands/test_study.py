@@ -90,7 +90,7 @@ def test_the_verdicts_are_of_every_measure(done: Path) -> None:
         ["rpc", "softmax", "clean", 3],
         ["rpc", "softmax", "noise", 3],
     ]
-    assert verdicts["images"].tolist() == [360, 50]
+    assert verdicts["images"].tolist() == [355, 50]
     values = pd.read_csv(done / "results/studies/beat/values.csv")
     means = values[values["measure"] == "clean"].groupby("arm")["value"].mean()
     assert verdicts["difference"][0] == pytest.approx(means["rpc"] - means["softmax"])
