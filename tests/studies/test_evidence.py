@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from studies.test_study import STUDY, loaded
 
 from kattn_cli.errors import KattnError
 from kattn_cli.runs.bits import packed
@@ -15,7 +16,6 @@ from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.run import Run, create_run
 from kattn_cli.studies.evidence import missing, numbers
 from kattn_cli.studies.study import Study
-from studies.test_study import STUDY, loaded
 
 RIGHT = {0: [1, 1, 1, 0], 1: [1, 1, 0, 0], 2: [1, 0, 0, 0]}
 """By seed."""
@@ -128,7 +128,7 @@ def test_the_last_row_is_the_greatest_number(tmp_path: Path) -> None:
 def test_an_unknown_column_names_the_nearest(tmp_path: Path) -> None:
     study = loaded(tmp_path, STUDY.replace("{run: eval, margin: 1}", "{run: eval, where: {spilt: test}, margin: 1}"))
     run = a_run(tmp_path, "b", 0, {"eval.csv": [evaluated([1])]})
-    with pytest.raises(KattnError, match='measure clean: eval.csv has no column spilt; did you mean "split"'):
+    with pytest.raises(KattnError, match=r'measure clean: eval\.csv has no column spilt; did you mean "split"'):
         numbers(study, {"b": {0: run}}, "clean")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from studies.test_study import loaded
 
 from kattn_cli.errors import RunError
 from kattn_cli.studies.registration import REGISTERED, changes, register
 from kattn_cli.studies.study import Measure, Study
-from studies.test_study import loaded
 
 
 def with_margin(study: Study, margin: float) -> Study:

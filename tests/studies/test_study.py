@@ -71,7 +71,7 @@ def test_seeds_of_an_arm_are_those_of_the_measures_that_are_taken_of_it(tmp_path
 )
 def test_every_fault_names_its_line(tmp_path: Path, was: str, now: str, line: int, said: str) -> None:
     assert was in STUDY
-    with pytest.raises(RecipeError, match="mine.yaml: ") as caught:
+    with pytest.raises(RecipeError, match=r"mine\.yaml: ") as caught:
         loaded(tmp_path, STUDY.replace(was, now))
     text = str(caught.value)
     assert said in text
