@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+import numpy as np
 from scipy import special
 
 from kattn_cli.statistics.power import LEVEL, POWER, Components, images_needed, seeds_needed, smallest_effect
@@ -52,21 +53,21 @@ class Effect(ABC):
     def p_below(self, bound: float) -> float:
         """Return the one-sided p-value of "the effect is at least ``bound``": small where it is below."""
 
-    @abstractmethod
     def smallest(self, level: float = LEVEL, of: float = POWER) -> float:
-        """Return the smallest effect that could have been told from 0 with power ``of``; nan where none could."""
+        """Return the smallest effect that could have been told from 0 with power ``of``; nan where it is not known."""
+        return math.nan
 
-    @abstractmethod
     def seeds_for(self, effect: float, level: float = LEVEL, of: float = POWER) -> int | None:
-        """Return how many seeds would tell an effect of this size from 0; None where no number of them does."""
+        """Return how many seeds would tell an effect of this size from 0; None where none do, or it is not known."""
+        return None
 
-    @abstractmethod
     def images_for(self, effect: float, level: float = LEVEL, of: float = POWER) -> int | None:
-        """Return how many images would tell it, over the seeds that there are; None where no number of them does."""
+        """Return how many images would, over the seeds that there are; None where none do, or it is not known."""
+        return None
 
     def p_apart(self, bound: float = 0.0) -> float:
         """Return the two-sided p-value of "the effect is ``bound``"."""
-        return min(1.0, 2 * min(self.p_above(bound), self.p_below(bound)))
+        return float(np.minimum(1.0, 2 * np.minimum(self.p_above(bound), self.p_below(bound))))
 
     def p_within(self, margin: float) -> float:
         """Return the p-value of "the effect is not within ± ``margin``": two one-sided tests (Schuirmann, 1987)."""

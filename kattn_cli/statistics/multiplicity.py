@@ -40,7 +40,7 @@ def shaffer(p_values: ArrayLike) -> NDArray[np.floating]:
     adjusted, highest = np.full_like(p, math.nan), 0.0
     for place in np.argsort(p, axis=None, kind="stable"):
         question, hypothesis = np.unravel_index(place, p.shape)
-        value = p[question, hypothesis]
+        value = float(p[question, hypothesis])
         if np.isnan(value):
             break
         highest = max(highest, min(1.0, float((left > 0).sum()) * value))

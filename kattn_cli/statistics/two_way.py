@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from kattn_cli.statistics.effect import NONE, ONE, SAME, StudentEffect
+from kattn_cli.statistics.effect import NONE, ONE, SAME, Effect, StudentEffect
 from kattn_cli.statistics.power import Components
+from kattn_cli.statistics.robust import heavy, ranks
 
 BySeed = Mapping[int, float]
 ROUNDING = 1e-9
@@ -58,12 +59,14 @@ class Spread:
         return (own, df, OWN) if own > found[0] else found
 
 
-def compare(values: Mapping[str, BySeed], pairs: Sequence[tuple[str, str]]) -> list[StudentEffect]:
+def compare(values: Mapping[str, BySeed], pairs: Sequence[tuple[str, str]]) -> list[Effect]:
     """Return the first less the second of each pair of arms, over the seeds that both have.
 
     Args:
         values: arm → seed → value. All arms that are in a pair share the seeds' effects and the variance that
             mechanism and seed leave; an arm may lack seeds.
+
+    A pair whose differences have a heavy tail is judged by :func:`~kattn_cli.statistics.robust.ranks`.
     """
     arms = list(dict.fromkeys(arm for pair in pairs for arm in pair))
     spread = _of_arms({arm: values.get(arm, {}) for arm in arms})
@@ -74,24 +77,25 @@ def compare(values: Mapping[str, BySeed], pairs: Sequence[tuple[str, str]]) -> l
     return [_effect(one, spread, "mechanism + seed") for one in differences]
 
 
-def samples(family: Sequence[BySeed]) -> list[StudentEffect]:
+def samples(family: Sequence[BySeed]) -> list[Effect]:
     """Return the mean of each sample of a family, to be held against any bound: of differences, ratios or logarithms.
 
-    Their variances are pooled as those of arms in :func:`compare`.
+    Their variances are pooled as those of arms in :func:`compare`; one with a heavy tail is judged by its ranks alone.
 
     Args:
         family: seed → value, of each sample.
     """
-    own = [_variance([value for value in one.values() if math.isfinite(value)]) for one in family]
-    known = [(variance, df) for variance, df in own if variance > 0]
-    df = sum(df for _, df in known)
-    pooled = sum(variance * df for variance, df in known) / df if df else math.nan
-    spread = Spread(pooled, df, prior_df(*zip(*known, strict=True)) if known else math.inf)
+    known = [[value for value in one.values() if math.isfinite(value)] for one in family]
+    own = [_variance(one) for one in known if not heavy(one)]
+    varying = [(variance, df) for variance, df in own if variance > 0]
+    df = sum(df for _, df in varying)
+    pooled = sum(variance * df for variance, df in varying) / df if df else math.nan
+    spread = Spread(pooled, df, prior_df(*zip(*varying, strict=True)) if varying else math.inf)
     return [_effect(one, spread, "mean over seeds") for one in family]
 
 
-def one_sample(values: BySeed) -> StudentEffect:
-    """Return the mean of numbers of seeds, with Student's interval of these alone."""
+def one_sample(values: BySeed) -> Effect:
+    """Return the mean of numbers of seeds, by these alone: Student's interval, or ranks."""
     return samples([values])[0]
 
 
@@ -141,11 +145,13 @@ def _variance(values: Sequence[float]) -> tuple[float, float]:
     return (spread**2 if spread > ROUNDING * np.abs(numbers).max() else 0.0), len(numbers) - 1
 
 
-def _effect(by_seed: BySeed, spread: Spread, model: str) -> StudentEffect:
+def _effect(by_seed: BySeed, spread: Spread, model: str) -> Effect:
     known = [value for value in by_seed.values() if math.isfinite(value)]
     count, missing = len(known), len(by_seed) - len(known)
     if not known:
         return StudentEffect(math.nan, 0, 0, model, missing, NONE)
+    if heavy(known):
+        return ranks(by_seed)
     own, own_df = _variance(known)
     variance, df, words = spread.beside(own, own_df)
     estimate = float(np.mean(known))

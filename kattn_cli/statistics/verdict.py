@@ -225,6 +225,9 @@ def _lacking(found: Decision, unit: str) -> list[str]:
     if not question.decidable:
         return [f"{_count(effect.seeds, 'seed')} say{'s' * (effect.seeds == 1)} nothing of other seeds"]
     parts = []
+    low, high = effect.interval()
+    if found.questions > 1 and (low > 0 or high < 0):
+        parts.append(f"among {found.questions} questions {_p(found.p_apart)}")
     if effect.room <= question.margin:
         return [_no_room(effect, question.margin)]
     if not math.isnan(found.smallest_seen):

@@ -10,8 +10,8 @@ from kattn_cli.statistics.effect import StudentEffect
 from kattn_cli.statistics.verdict import Question, Verdict, decide
 
 
-def effect(estimate: float, standard_error: float, df: float = 20, seeds: int = 10, **more: float) -> StudentEffect:
-    return StudentEffect(estimate, seeds, standard_error=standard_error, df=df, **more)
+def effect(estimate: float, standard_error: float, df: float = 20, seeds: int = 10) -> StudentEffect:
+    return StudentEffect(estimate, seeds, standard_error=standard_error, df=df)
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,13 @@ def test_a_question_that_nothing_was_measured_for_is_not_counted() -> None:
     nothing = StudentEffect(math.nan, 0, nothing="no seed has both")
     alone, _ = decide([Question(effect(3.0, 1.0), 1.0), Question(nothing, 1.0)])
     assert alone.p_apart == pytest.approx(decide([Question(effect(3.0, 1.0), 1.0)])[0].p_apart)
+
+
+def test_both_hypotheses_of_a_question_cost_one_question() -> None:
+    """That an effect is 0 and that it is outside the margin cannot both be true (Shaffer, 1986)."""
+    alone = Question(effect(0.5, 0.2, df=1e6), 1.0)
+    (found,) = decide([alone])
+    assert (found.p_apart, found.p_within) == pytest.approx((alone.p_values[0], alone.p_values[1]))
+    both = decide([alone, Question(effect(0.0, 1.0), 1.0)])
+    assert both[0].p_apart == pytest.approx(2 * alone.p_values[0])
+    assert both[0].p_within == pytest.approx(2 * alone.p_values[1])

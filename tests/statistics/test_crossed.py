@@ -1,0 +1,134 @@
+"""Bits of seeds and images: each model against another one, and what tells nothing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from kattn_cli.statistics.crossed import Bits, OneSeed, crossed, pigeonhole
+from kattn_cli.statistics.effect import StudentEffect
+from kattn_cli.statistics.verdict import Question, Verdict, decide
+
+
+def drawn(
+    seeds: int, images: int, random: np.random.Generator, *, gain: float = 0.0, of_seed: float = 0.15
+) -> tuple[Bits, Bits]:
+    """Draw the bits of two mechanisms by a mixed logistic model: images that are hard for all, seeds, and both."""
+    hard = random.normal(1.5, 2, images)
+    apart = gain + random.normal(0, of_seed, (seeds, 1)) + random.normal(0, 0.3, images)
+    first = special.expit(hard + apart / 2) > random.random((seeds, images))
+    second = special.expit(hard - apart / 2) > random.random((seeds, images))
+    return dict(enumerate(first)), dict(enumerate(second))
+
+
+def test_the_interval_is_that_of_the_two_way_table_of_differences() -> None:
+    """Mean squares by a least-squares fit of seed and image."""
+    first, second = drawn(4, 60, np.random.default_rng(0))
+    found = crossed(first, second)
+    assert isinstance(found, StudentEffect)
+    gains = 100 * np.stack([first[seed].astype(float) - second[seed] for seed in first])
+    seeds, images = (one.ravel() for one in np.indices(gains.shape))
+    design = np.column_stack([np.eye(4)[seeds], np.eye(60)[images]])
+    left = gains.ravel() - design @ np.linalg.lstsq(design, gains.ravel(), rcond=None)[0]
+    both = (left**2).sum() / (3 * 59)
+    variance = (max(60 * gains.mean(1).var(ddof=1), both) + max(4 * gains.mean(0).var(ddof=1) - both, 0)) / 240
+    assert found.standard_error == pytest.approx(math.sqrt(variance))
+    assert found.estimate == pytest.approx(gains.mean())
+
+
+def test_the_pigeonhole_bootstrap_agrees_where_seeds_are_many() -> None:
+    first, second = drawn(40, 400, np.random.default_rng(1), gain=0.2, of_seed=0.5)
+    low, high = crossed(first, second).interval()
+    drawn_low, drawn_high = pigeonhole(first, second).interval()
+    assert (drawn_low, drawn_high) == pytest.approx((low, high), abs=0.25 * (high - low) / 2)
+    assert pigeonhole(first, second).smallest() == pytest.approx(crossed(first, second).smallest(), rel=0.2)
+
+
+def test_a_mixed_logistic_model_agrees() -> None:
+    """Both tell the same number of standard errors from 0."""
+    glm = pytest.importorskip("statsmodels.genmod.bayes_mixed_glm")
+    first, second = drawn(10, 150, np.random.default_rng(3), gain=0.6, of_seed=0.3)
+    right = np.stack([*first.values(), *second.values()])
+    arm, seed, image = np.repeat([0.5, -0.5], 10), np.tile(np.arange(10), 2), np.arange(150)
+    arms, seeds, images = (np.repeat(arm, 150), np.repeat(seed, 150), np.tile(image, 20))
+    fixed = np.column_stack([np.ones(len(arms)), arms])
+    of_image, of_seed = np.eye(150)[images], np.eye(10)[seeds]
+    random = np.column_stack([of_image, of_seed, of_seed * arms[:, None], of_image * arms[:, None]])
+    kinds = np.repeat([0, 1, 2, 3], [150, 10, 10, 150])
+    fitted = glm.BinomialBayesMixedGLM(right.ravel().astype(float), fixed, random, kinds).fit_vb()
+    found = crossed(first, second)
+    assert isinstance(found, StudentEffect)
+    logits = fitted.fe_mean[1] / fitted.fe_sd[1]
+    points = found.estimate / found.standard_error
+    assert points > 2
+    assert logits == pytest.approx(points, rel=0.35)
+
+
+def test_few_equal_seeds_do_not_hide_what_the_images_vary() -> None:
+    """Gains on as many images with every seed, but on other images: the spread over seeds is 0, its variance is not."""
+    random = np.random.default_rng(0)
+    second = {seed: np.zeros(100, bool) for seed in range(3)}
+    first = {seed: np.isin(np.arange(100), random.choice(100, 30, replace=False)) for seed in range(3)}
+    found = crossed(first, second)
+    assert isinstance(found, StudentEffect)
+    assert found.estimate == pytest.approx(30)
+    assert 1 < found.standard_error < 10
+
+
+@pytest.mark.parametrize(
+    ("share", "words"), [(0.0, "right on 0 % of all images"), (1.0, "right on 100 % of all images")]
+)
+def test_the_floor_against_the_floor_is_no_test(share: float, words: str) -> None:
+    both = {seed: np.full(50, share, bool) for seed in range(5)}
+    (decision,) = decide([Question(crossed(both, both), 1.0)])
+    assert decision.verdict is Verdict.undecided
+    assert words in decision.sentence
+
+
+def test_near_the_floor_nothing_is_equivalent_by_arithmetic() -> None:
+    """0.1 % against 0 % are within a margin of 3 points whatever the mechanisms are."""
+    random = np.random.default_rng(0)
+    first = {seed: random.random(2000) < 0.002 for seed in range(5)}
+    second = {seed: random.random(2000) < 0.001 for seed in range(5)}
+    (decision,) = decide([Question(crossed(first, second), 3.0, published=2.0)])
+    assert decision.verdict is Verdict.undecided
+    assert "leaves no room for 3" in decision.sentence
+
+
+def test_a_mechanism_under_another_name_is_not_told_equivalent() -> None:
+    random = np.random.default_rng(0)
+    both = {seed: random.random(200) < 0.8 for seed in range(5)}
+    (decision,) = decide([Question(crossed(both, both), 3.0)])
+    assert decision.verdict is Verdict.undecided
+    assert "as one mechanism under two names is" in decision.sentence
+
+
+def test_one_seed_has_mcnemars_test_and_decides_nothing() -> None:
+    first = {0: np.arange(100) < 60}
+    second = {0: np.arange(100) < 50}
+    found = crossed(first, second)
+    assert isinstance(found, OneSeed)
+    assert found.p_apart() == pytest.approx(stats.binomtest(10, 10, 0.5).pvalue)
+    low, high = found.interval()
+    assert 0 < low < 10 < high
+    assert decide([Question(found, 1.0)])[0].verdict is Verdict.undecided
+
+
+def test_p_values_of_one_seed_are_of_the_side_that_they_ask_for() -> None:
+    found = crossed({0: np.arange(100) < 60}, {0: np.arange(100) < 50})
+    assert found.p_above(1.0) < 0.05 < found.p_below(1.0)
+    even = crossed({0: np.arange(100) < 50}, {0: np.arange(100) >= 50})
+    assert even.p_above(-30) < 0.05
+    assert even.p_below(30) < 0.05
+
+
+def test_seeds_of_other_images_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"seeds of \[3, 4\] images"):
+        crossed({0: np.ones(3, bool)}, {0: np.ones(4, bool)})
+
+
+def test_seeds_that_share_nothing_were_not_measured() -> None:
+    assert math.isnan(crossed({0: np.ones(3, bool)}, {1: np.ones(3, bool)}).p_apart())
