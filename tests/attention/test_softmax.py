@@ -58,3 +58,28 @@ def test_a_token_without_deviation_is_standardised_to_zeros() -> None:
 def test_heads_of_width_one_are_not_standardised() -> None:
     with pytest.raises(ValueError, match="standardise needs heads at least 2 wide, and dim = 4 in 4 are 1"):
         SoftmaxAttention(4, 4, seq_len=3, standardise=True)
+
+
+def test_queries_may_begin_as_keys_and_then_leave_them() -> None:
+    """The matrix of logits is then symmetric, with the biases; the next step may move q and k apart."""
+    torch.manual_seed(0)
+    module = SoftmaxAttention(8, 2, seq_len=5, tied_start=True)
+    torch.nn.init.normal_(module.qkv.bias)
+    module.begin()
+    x = torch.randn(3, 5, 8)
+    q, k, v = module.kernel_inputs(x)
+    assert torch.equal(q, k)
+    assert not torch.equal(k, v)
+    optimizer = torch.optim.AdamW(module.parameters(), lr=1e-2)
+    module(x).square().mean().backward()
+    optimizer.step()
+    q, k, _ = module.kernel_inputs(x)
+    assert not torch.allclose(q, k)
+
+
+def test_queries_of_their_own_stay_as_they_were_drawn() -> None:
+    module = SoftmaxAttention(8, 2, seq_len=5)
+    drawn = module.qkv.weight.clone()
+    module.begin()
+    assert torch.equal(module.qkv.weight, drawn)
+    assert not torch.equal(drawn[:8], drawn[8:16])

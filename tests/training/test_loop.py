@@ -187,6 +187,30 @@ def test_a_resumed_training_knows_the_best_epoch_so_far(
     assert (progress.best_epoch, progress.best_loss, progress.best_measures["top1"]) == (best, loss, top1)
 
 
+def test_frozen_weights_stay_as_they_were_drawn(tiny_recipe: Path, tmp_path: Path) -> None:
+    """W_e and W_r of Primal-Attention, also when the training is resumed; the optimizer knows nothing of them."""
+    frozen = {f"backbone.blocks.{layer}.attn.{name}" for layer in (0, 1) for name in ("w_e", "w_r")}
+    for asked in (True, False):
+        recipe = load(tiny_recipe, [f"attention={{name: primal, s: 3, eta: 0.0, frozen: {str(asked).lower()}}}"])
+        drawn = {
+            name: tensor.clone() for name, tensor in trainer(recipe, Recorder(), tmp_path).model.state_dict().items()
+        }
+        first, second, whole = Recorder(stop_after=7), Recorder(), Recorder()
+        with pytest.raises(Interrupted):
+            trainer(recipe, first, tmp_path).run()
+        resumed = trainer(recipe, second, tmp_path)
+        resumed.restore(first.state)
+        resumed.run()
+        trainer(recipe, whole, tmp_path).run()
+        assert all(torch.equal(tensor, whole.weights[name]) for name, tensor in second.weights.items())
+        moved = {name for name, tensor in second.weights.items() if not torch.equal(tensor, drawn[name])}
+        assert frozen <= set(drawn)
+        assert frozen & moved == (set() if asked else frozen)
+        learnt = [name for name, one in resumed.model.named_parameters() if one.requires_grad]
+        assert set(learnt) == {name for name, _ in resumed.model.named_parameters()} - (frozen if asked else set())
+        assert len(second.state["optimizer"]["state"]) == len(learnt)
+
+
 def broken_at(step: int, recipe: Recipe, recorder: Recorder, tmp_path: Path) -> Trainer:
     """A training whose loss is not a number at ``step``, because its images are not."""
     broken: Any = trainer(recipe, recorder, tmp_path)
