@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from kattn_cli.statistics.effect import NONE, ONE, SAME, Effect, StudentEffect
-from kattn_cli.statistics.power import LEVEL, POWER, Components, smallest_effect
+from kattn_cli.statistics.power import Components
 
 Bits = Mapping[int, NDArray[np.bool_]]
 """Seed → whether each image was right, ``(images,)``, of all seeds in the same order."""
 FLOOR = "both are right on {share:.0f} % of all images, so nothing is left to compare"
 IDENTICAL = "both are right on the very same images with every seed, as one mechanism under two names is"
-_MANY = 1e9
-"""Degrees of freedom of what is not estimated from a few."""
 
 
 def crossed(first: Bits, second: Bits) -> Effect:
@@ -171,6 +169,3 @@ class DrawnEffect(Effect):
             return math.nan if math.isnan(self.estimate) else 1.0
         beyond = int((side * self.draws <= side * bound).sum())
         return (beyond + 1) / (len(self.draws) + 1)
-
-    def smallest(self, level: float = LEVEL, of: float = POWER) -> float:
-        return math.nan if self.nothing else smallest_effect(float(self.draws.std(ddof=1)), _MANY, level, of)

@@ -81,7 +81,7 @@ class StudentEffect(Effect):
     Attributes:
         standard_error: of the estimate; nan where the effect tells nothing.
         df: degrees of freedom of ``standard_error``.
-        components: the variances that ``standard_error`` comes from, for what other seeds and images would bring.
+        components: the variances that ``standard_error`` comes from, for what could be seen by them.
     """
 
     standard_error: float = math.nan
@@ -111,7 +111,9 @@ class StudentEffect(Effect):
         return float(special.stdtr(self.df, beyond / self.standard_error)) if self.tells else 1.0
 
     def smallest(self, level: float = LEVEL, of: float = POWER) -> float:
-        return smallest_effect(self.standard_error, self.df, level, of) if self.tells else math.nan
+        if not self.tells or self.components is None:
+            return math.nan
+        return smallest_effect(self.components, self.seeds, self.images, level, of)
 
     def seeds_for(self, effect: float, level: float = LEVEL, of: float = POWER) -> int | None:
         if not self.tells or self.components is None:

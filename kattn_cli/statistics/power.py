@@ -19,6 +19,7 @@ FEW_SEEDS = 3
 """Fewer seeds than this decide nothing about other seeds."""
 MOST_SEEDS = 10_000
 MOST_IMAGES = 100_000_000
+_SHARES = (np.arange(1000) + 0.5) / 1000
 
 
 @dataclass(frozen=True)
@@ -36,17 +37,25 @@ class Components:
     both: float = 0.0
 
     def standard_error(self, seeds: int, images: int = 0) -> float:
-        """Return that of the mean difference over so many seeds and images."""
+        """Return the standard error of the mean difference over so many seeds and images."""
         return math.sqrt(sum(self._parts(seeds, images)))
 
-    def df(self, seeds: int, images: int = 0) -> float:
-        """Return Satterthwaite's degrees of freedom: of seeds alone ``seeds − 1``."""
+    def power(self, effect: float, seeds: int, images: int = 0, level: float = LEVEL) -> float:
+        """Return how often the mean difference over so many seeds and images tells an effect of this size from 0.
+
+        It averages over what the variance between seeds is found to be, on which the degrees of freedom depend. A test
+        whose variance is pooled over several comparisons tells more; nothing is promised of that.
+        """
+        if not images:
+            return power(effect, self.standard_error(seeds), seeds - 1, level)
         of_seeds, of_images = self._parts(seeds, images)
-        least = seeds - 1
-        if of_seeds == 0 or least == 0:
-            return least
-        spread = of_seeds**2 / least + (of_images**2 / (images - 1) if images > 1 else 0.0)
-        return (of_seeds + of_images) ** 2 / spread
+        found = of_seeds * special.chdtri(seeds - 1, 1 - _SHARES) / (seeds - 1)
+        found = np.maximum(found, self.both / images / seeds)
+        df = (found + of_images) ** 2 / (found**2 / (seeds - 1) + of_images**2 / max(images - 1, 1))
+        beyond = special.stdtrit(df, 1 - level / 2) * np.sqrt(found + of_images)
+        error = self.standard_error(seeds, images)
+        told = special.ndtr((abs(effect) - beyond) / error) + special.ndtr((-abs(effect) - beyond) / error)
+        return float(told.mean())
 
     def _parts(self, seeds: int, images: int) -> tuple[float, float]:
         """Return the variance of the mean by what is estimated between seeds, and by what is left of images."""
@@ -72,20 +81,21 @@ def equivalence_power(
     """Return how often two one-sided tests show that an effect of this size is within the margin."""
     if not df > 0 or math.isnan(standard_error):
         return math.nan
-    shares = (np.arange(2000) + 0.5) / 2000
-    spread = np.sqrt(special.chdtri(df, 1 - shares) / df) * float(special.stdtrit(df, 1 - level))
+    spread = np.sqrt(special.chdtri(df, 1 - _SHARES) / df) * float(special.stdtrit(df, 1 - level))
     low, high = ((side * margin - effect) / standard_error for side in (-1, 1))
     return float(np.maximum(special.ndtr(high - spread) - special.ndtr(low + spread), 0).mean())
 
 
-def smallest_effect(standard_error: float, df: float, level: float = LEVEL, of: float = POWER) -> float:
-    """Return the smallest effect that is told from 0 with power ``of``; nan where there is nothing to tell it by."""
-    if not df > 0 or not standard_error > 0:
-        return math.nan
+def smallest_effect(
+    components: Components, seeds: int, images: int = 0, level: float = LEVEL, of: float = POWER
+) -> float:
+    """Return the smallest effect that so many seeds and images tell from 0 with power ``of``."""
+    unit = components.standard_error(seeds, images)
     most = 2.0
-    while power(most, 1.0, df, level) < of:
+    while components.power(most * unit, seeds, images, level) < of:
         most *= 2
-    return standard_error * float(optimize.brentq(lambda size: power(size, 1.0, df, level) - of, 0, most))
+    found = optimize.brentq(lambda size: components.power(size * unit, seeds, images, level) - of, 0, most, rtol=1e-6)
+    return unit * float(found)
 
 
 def seeds_needed(
@@ -97,7 +107,7 @@ def seeds_needed(
     """
 
     def enough(seeds: int) -> bool:
-        return power(effect, components.standard_error(seeds, images), components.df(seeds, images), level) >= of
+        return components.power(effect, seeds, images, level) >= of
 
     return _least(enough, FEW_SEEDS, MOST_SEEDS)
 
@@ -111,7 +121,7 @@ def images_needed(
     """
 
     def enough(images: int) -> bool:
-        return power(effect, components.standard_error(seeds, images), components.df(seeds, images), level) >= of
+        return components.power(effect, seeds, images, level) >= of
 
     return _least(enough, 2, MOST_IMAGES)
 

@@ -33,11 +33,19 @@ def test_power_is_statsmodels(effect: float, seeds: int, level: float) -> None:
     assert power(effect, 1 / math.sqrt(seeds), seeds - 1, level) == pytest.approx(expected, abs=1e-9)
 
 
-def test_the_smallest_effect_is_seen_as_often_as_asked() -> None:
-    for df in (2, 9, 500):
-        assert power(smallest_effect(0.3, df), 0.3, df) == pytest.approx(0.8)
-    assert smallest_effect(0.3, 1e9) == pytest.approx(0.3 * (stats.norm.ppf(0.975) + stats.norm.ppf(0.8)), rel=1e-3)
+@pytest.mark.parametrize("images", [0, 500])
+def test_the_smallest_effect_is_seen_as_often_as_asked(images: int) -> None:
+    pilot = Components(0.3, 90.0, 90.0)
+    for seeds in (3, 10):
+        assert pilot.power(smallest_effect(pilot, seeds, images), seeds, images) == pytest.approx(0.8, abs=1e-4)
     assert power(1e6, 1.0, 4) == 1.0
+
+
+def test_of_images_without_variance_only_seeds_count() -> None:
+    """The average over what the variance is found to be is Student's noncentral distribution."""
+    pilot = Components(2.0)
+    for effect, seeds in ((1.0, 3), (1.0, 10), (4.0, 3), (0.0, 5)):
+        assert pilot.power(effect, seeds, 10**9) == pytest.approx(pilot.power(effect, seeds), abs=2e-3)
 
 
 @pytest.mark.parametrize("effect", [0.0, 0.4])
@@ -57,12 +65,7 @@ def test_images_and_seeds_each_have_a_limit_that_the_other_does_not_lift() -> No
     assert seeds is not None
     for more, enough in ((0, True), (-1, False)):
         count = seeds + more
-        assert (power(2.0, pilot.standard_error(count, 2000), pilot.df(count, 2000)) >= 0.8) is enough
+        assert (pilot.power(2.0, count, 2000) >= 0.8) is enough
     images = images_needed(pilot, 2.0, seeds=10)
     assert images is not None
-    assert power(2.0, pilot.standard_error(10, images), pilot.df(10, images)) == pytest.approx(0.8, abs=0.01)
-
-
-def test_degrees_of_freedom_grow_with_what_images_vary() -> None:
-    assert Components(1.0).df(5) == 4
-    assert Components(1.0, 900.0).df(5, 1000) > 5
+    assert pilot.power(2.0, 10, images) == pytest.approx(0.8, abs=0.01)
