@@ -53,6 +53,10 @@ class Effect(ABC):
     def p_below(self, bound: float) -> float:
         """Return the one-sided p-value of "the effect is at least ``bound``": small where it is below."""
 
+    def power(self, effect: float, level: float = LEVEL) -> float:
+        """Return how often an effect of this size would be told from 0 here; nan where it is not known."""
+        return math.nan
+
     def smallest(self, level: float = LEVEL, of: float = POWER) -> float:
         """Return the smallest effect that could have been told from 0 with power ``of``; nan where it is not known."""
         return math.nan
@@ -109,6 +113,11 @@ class StudentEffect(Effect):
         if math.isnan(self.estimate):
             return math.nan
         return float(special.stdtr(self.df, beyond / self.standard_error)) if self.tells else 1.0
+
+    def power(self, effect: float, level: float = LEVEL) -> float:
+        if not self.tells or self.components is None:
+            return math.nan
+        return self.components.power(effect, self.seeds, self.images, level)
 
     def smallest(self, level: float = LEVEL, of: float = POWER) -> float:
         if not self.tells or self.components is None:

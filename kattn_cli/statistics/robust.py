@@ -76,6 +76,9 @@ class RankEffect(Effect):
         positive = int(np.rint(2 * rankdata(np.abs(beyond))[beyond > 0].sum()))
         return float(1 - (_cumulative(doubled)[positive - 1] if positive else 0.0))
 
+    def power(self, effect: float, level: float = LEVEL) -> float:
+        return self._seen(effect, len(self.values), level) if self.values else math.nan
+
     def smallest(self, level: float = LEVEL, of: float = POWER) -> float:
         count = len(self.values)
         scale = float(np.median(np.abs(self._left))) if count else 0.0

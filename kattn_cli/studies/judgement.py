@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from kattn_cli.statistics.crossed import crossed
-from kattn_cli.statistics.effect import Effect, StudentEffect
-from kattn_cli.statistics.power import power
+from kattn_cli.statistics.effect import Effect
 from kattn_cli.statistics.two_way import compare
 from kattn_cli.statistics.verdict import Decision, Question, decide
 from kattn_cli.studies.evidence import Numbers
@@ -38,9 +37,7 @@ class Judged:
     @property
     def power(self) -> float:
         """Return how often a difference of the margin would be told from 0 here; nan where that is not known."""
-        if not isinstance(self.effect, StudentEffect):
-            return math.nan
-        return power(self.decision.question.margin, self.effect.standard_error, self.effect.df)
+        return self.effect.power(self.decision.question.margin)
 
 
 def judge(study: Study, found: Found) -> list[Judged]:

@@ -61,7 +61,12 @@ def test_answers_say_how_many_images_it_takes(capfd: pytest.CaptureFixture[str],
             row = {"split": "test", "images": 400, "top1": 100 * right.mean(), "correct": packed(right)}
             write_rows(run.folder / "eval.csv", [row])
     small, large = (
-        int(power(capfd, tmp_path, "b", "--against", "a", "--effect", effect).out.splitlines()[1].split()[-1])
+        int(
+            power(capfd, tmp_path, "b", "--against", "a", "--effect", effect)
+            .out.splitlines()[1]
+            .split()[-1]
+            .replace(",", "")
+        )
         for effect in ("4", "8")
     )
     assert small > large > 100

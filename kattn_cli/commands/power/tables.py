@@ -13,8 +13,7 @@ from kattn_cli.console import console, print_wide
 from kattn_cli.errors import KattnError
 from kattn_cli.runs.find import find_runs
 from kattn_cli.runs.run import Run
-from kattn_cli.statistics.effect import Effect, StudentEffect
-from kattn_cli.statistics.power import power
+from kattn_cli.statistics.effect import Effect
 from kattn_cli.studies.evidence import Numbers, numbers, numbers_of
 from kattn_cli.studies.judgement import effects, effects_of
 from kattn_cli.studies.study import Measure, Study
@@ -92,9 +91,7 @@ def of_runs(
 def row(comparison: str, measure: str, effect: Effect, wanted: Wanted, margin: float) -> list[str]:
     """Return the cells of one comparison, as :data:`COLUMNS`."""
     size = wanted.effect or margin
-    reached = math.nan
-    if isinstance(effect, StudentEffect):
-        reached = power(size, effect.standard_error, effect.df, wanted.level)
+    reached = effect.power(size, wanted.level)
     images = effect.images_for(size, wanted.level, wanted.power)
     seeds = effect.seeds_for(size, wanted.level, wanted.power)
     return [
