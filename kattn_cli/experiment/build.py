@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -62,8 +63,9 @@ def build(recipe: Recipe, data: LoadedData) -> AttentionModel:
         _require_memory(recipe, data)
     model = task_reading(data.reads).build(recipe, data)
     for mechanism in model.mechanisms():
-        if hasattr(mechanism, "begin"):
-            mechanism.begin()
+        begin: Callable[[], object] | None = getattr(mechanism, "begin", None)
+        if begin:
+            begin()
     return model
 
 

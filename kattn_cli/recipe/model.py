@@ -241,17 +241,21 @@ def size_faults(model: OwnModel) -> Iterable[Fault]:
         yield Fault(("model", "dim"), f"must be a multiple of 4 for position: sincos, and {model.dim} is not")
     if isinstance(model, Encoder | Decoder) and model.experts and model.experts.top > model.experts.count:
         yield Fault(("model", "experts", "top"), f"must be at most experts.count = {model.experts.count}")
-    if isinstance(model, Vit):
-        if model.causal and model.pool == "token":
-            yield Fault(("model", "pool"), "must be avg for causal: true, since the class token comes first")
-        if model.stem == "conv" and model.patch_size not in STEM_PATCHES:
-            known = ", ".join(map(str, STEM_PATCHES))
-            yield Fault(("model", "patch_size"), f"must be {known} for stem: conv, and {model.patch_size} is not")
-            return
-        if model.stem == "conv" and model.causal:
-            yield Fault(("model", "stem"), "must be patch for causal: true, since convolutions see later patches")
-    convolved = isinstance(model, Tost) or (isinstance(model, Vit) and model.stem == "conv")
-    if convolved and model.dim % (narrowest := model.patch_size // 2):
+    if isinstance(model, Vit) and model.causal and model.pool == "token":
+        yield Fault(("model", "pool"), "must be avg for causal: true, since the class token comes first")
+    if isinstance(model, Tost) or (isinstance(model, Vit) and model.stem == "conv"):
+        yield from _stem_faults(model)
+
+
+def _stem_faults(model: Vit | Tost) -> Iterable[Fault]:
+    """Yield what a stem of convolutions cannot make."""
+    if model.patch_size not in STEM_PATCHES:
+        known = ", ".join(map(str, STEM_PATCHES))
+        yield Fault(("model", "patch_size"), f"must be {known} for stem: conv, and {model.patch_size} is not")
+        return
+    if isinstance(model, Vit) and model.causal:
+        yield Fault(("model", "stem"), "must be patch for causal: true, since convolutions see later patches")
+    if model.dim % (narrowest := model.patch_size // 2):
         by = f"for patch_size {model.patch_size}, whose first convolution has dim / {narrowest} channels"
         yield Fault(("model", "dim"), f"must be a multiple of {narrowest} {by}, and {model.dim} is not")
 

@@ -18,8 +18,10 @@ from scipy import special, stats
 from kattn_cli.statistics.effect import NONE, ONE, SAME, Effect, StudentEffect
 from kattn_cli.statistics.power import Components
 
-Bits = Mapping[int, NDArray[np.bool_]]
-"""Seed → whether each image was right, ``(images,)``, of all seeds in the same order."""
+Bits = Mapping[int, NDArray[np.bool_] | NDArray[np.floating]]
+"""Seed → whether each image was right, ``(images,)``, of all seeds in the same order; or, of several conditions, in
+which share of them.
+"""
 FLOOR = "both are right on {share:.0f} % of all images, so nothing is left to compare"
 IDENTICAL = "both are right on the very same images with every seed, as one mechanism under two names is"
 

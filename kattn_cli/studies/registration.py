@@ -83,5 +83,5 @@ def changes(known: Sequence[Registration]) -> list[tuple[Registration, str]]:
 
 
 def _difference(earlier: Registration, later: Registration) -> str:
-    texts = (one.text.splitlines(keepends=True) for one in (earlier, later))
-    return "".join(unified_diff(*texts, f"registered {earlier.date}", f"registered {later.date}", n=1))
+    before, after = (one.text.splitlines(keepends=True) for one in (earlier, later))
+    return "".join(unified_diff(before, after, f"registered {earlier.date}", f"registered {later.date}", n=1))

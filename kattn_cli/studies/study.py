@@ -27,7 +27,7 @@ import shlex
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -35,7 +35,7 @@ from kattn_cli.errors import RecipeError, did_you_mean
 from kattn_cli.recipe.faults import RecipeFaults, faults_of
 from kattn_cli.recipe.files import YAML, read_file
 from kattn_cli.recipe.schema import Seed
-from kattn_cli.recipe.strict_yaml import Document, Fault
+from kattn_cli.recipe.strict_yaml import Document, Fault, KeyPath
 
 STRICT = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 TABLES = {"eval": "eval.csv", "attack": "attacks.csv", "spectrum": "effective_rank.csv", "train": "metrics.csv"}
@@ -259,15 +259,18 @@ def _contradictions(study: Study) -> Iterator[Fault]:
             if not (measure.of_answers and study.measures.get(measure.among, measure).of_answers):
                 yield Fault((*path, "among"), "is for shares of right answers (value: top1), here and there")
     for number, one in enumerate(study.comparisons):
-        path = ("comparisons", number)
-        for side in ("first", "second"):
-            yield from _unknown((*path, side), getattr(one, side), study.arms)
-        for measure_name in [*(one.measures or []), *one.published]:
-            yield from _unknown((*path, "measures"), measure_name, study.measures)
-        if one.first == one.second:
-            yield Fault(path, f"compares {one.first} with itself")
+        yield from _faults_of_comparison(study, ("comparisons", number), one)
     if not any(one.primary for one in study.comparisons):
         yield Fault(("comparisons",), "none is primary: say which one answers the question (primary: true)")
+
+
+def _faults_of_comparison(study: Study, path: KeyPath, one: Comparison) -> Iterator[Fault]:
+    for side in ("first", "second"):
+        yield from _unknown((*path, side), getattr(one, side), study.arms)
+    for name in [*(one.measures or []), *one.published]:
+        yield from _unknown((*path, "measures"), name, study.measures)
+    if one.first == one.second:
+        yield Fault(path, f"compares {one.first} with itself")
 
 
 def _faults_of_arm(study: Study, name: str, arm: Arm) -> Iterator[Fault]:
@@ -284,6 +287,6 @@ def _faults_of_arm(study: Study, name: str, arm: Arm) -> Iterator[Fault]:
             yield Fault((*path, "of"), f"{arm.of} has no runs of its own")
 
 
-def _unknown(path: tuple[Any, ...], name: str, known: Mapping[str, object]) -> Iterator[Fault]:
+def _unknown(path: KeyPath, name: str, known: Mapping[str, object]) -> Iterator[Fault]:
     if name not in known:
         yield Fault(path, f"there is no {name}{did_you_mean(name, known) or '; there are ' + ', '.join(known)}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import Said, kattn
-from statsmodels.stats.power import TTestPower
+from statsmodels.stats.power import TTestPower  # type: ignore[import-untyped]
 
 from kattn_cli.runs.bits import packed
 from kattn_cli.runs.csv_rows import write_rows
