@@ -11,7 +11,8 @@ from kattn_cli.papers import PAPERS
 from kattn_cli.papers.claim import Claim, Finding, Verdict
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.paper import Paper
-from kattn_cli.tables.comparison import LEVEL, holm
+from kattn_cli.statistics.multiplicity import holm
+from kattn_cli.tables.comparison import LEVEL
 
 MIXED = "mixed"
 ROUNDING = 1e-12

@@ -30,23 +30,24 @@ class Question:
     """What is asked of an effect.
 
     Attributes:
-        margin: above 0, the smallest effect that matters; written down before anything is measured.
+        margin: above 0, the smallest effect that matters, written down before anything is measured; nan where none was,
+            and nothing is equivalent then.
         lower_is_better: whether an effect below 0 is the better one.
         published: the paper's effect; nan where it prints none. An effect of 0 says nothing that can be excluded.
         unit: of the effect, for sentences: ``points``.
 
     Raises:
-        ValueError: if ``margin`` is not above 0.
+        ValueError: if ``margin`` is 0 or less.
     """
 
     effect: Effect
-    margin: float
+    margin: float = math.nan
     lower_is_better: bool = False
     published: float = math.nan
     unit: str = ""
 
     def __post_init__(self) -> None:
-        if not self.margin > 0:
+        if self.margin <= 0:
             raise ValueError(f"a margin is above 0, not {self.margin}")
 
     @property

@@ -14,10 +14,10 @@ from functools import cache, cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
-from kattn_cli.tables.statistics import Z95, mean_interval
+from kattn_cli.statistics.multiplicity import holm
+from kattn_cli.tables.statistics import mean_interval
 
 LEVEL = 0.05
 """How often one of all comparisons may be told apart where nothing differs."""
@@ -131,23 +131,6 @@ def paired(first: Mapping[int, float], second: Mapping[int, float]) -> Paired:
     return Paired(tuple(one - other for one, other in pairs if math.isfinite(one - other)))
 
 
-def holm(p_values: ArrayLike) -> NDArray[np.floating]:
-    """Return Holm's (1979) step-down adjusted p-values along the last axis, to be held against the family's level.
-
-    The k-th smallest of m is multiplied by m − k + 1; none is below a smaller one's, or above 1. What is nan was not
-    compared: it stays nan, and m does not count it.
-    """
-    p = np.asarray(p_values, dtype=float)
-    order = np.argsort(p, axis=-1, kind="stable")  # nan comes last
-    ranked = np.take_along_axis(p, order, -1)
-    compared = np.isfinite(p).sum(-1, keepdims=True)
-    steps = np.fmin((compared - np.arange(p.shape[-1])) * ranked, 1.0)
-    steps = np.where(np.isnan(ranked), math.nan, np.maximum.accumulate(steps, axis=-1))
-    adjusted = np.empty_like(p)
-    np.put_along_axis(adjusted, order, steps, -1)
-    return adjusted
-
-
 @dataclass(frozen=True)
 class Judged:
     """One comparison of a family with its p-values after Holm, and the verdict by the test that was asked for."""
@@ -196,60 +179,3 @@ def too_few(family: Iterable[Paired], test: TestName = "t") -> str:
 
 def _seeds(count: int) -> str:
     return f"{count} seed{'s' * (count != 1)}"
-
-
-@dataclass(frozen=True)
-class PairedImages:
-    """The second's accuracy less the first's on the same images, in points, with a 95 % interval and a p-value.
-
-    Over several seeds, the interval and the p-value are Student's, of the per-seed differences: they hold for other
-    seeds on these images. Where all seeds gain equally many images, the interval is nan and the p-value 1. For a single
-    seed, the interval is Agresti and Min's (2005) and the p-value McNemar's
-    exact one: they hold for other images with these weights, and say nothing of other trainings.
-    """
-
-    points: float
-    low: float
-    high: float
-    p_value: float
-    seeds: int
-    images: int
-
-    @property
-    def verdict(self) -> str:
-        return verdict(self.points, self.seeds, self.low > 0 or self.high < 0)
-
-
-def paired_images(
-    first: Mapping[int, NDArray[np.integer]], second: Mapping[int, NDArray[np.integer]]
-) -> PairedImages | None:
-    """Compare over the seeds that both have; None where they share no seed, or not the same number of images.
-
-    Args:
-        first, second: seed → whether each image is classified rightly, ``(n,)`` of 0 and 1, in the same order.
-    """
-    seeds = sorted(set(first) & set(second))
-    sizes = {len(part) for seed in seeds for part in (first[seed], second[seed])}
-    if len(sizes) != 1 or sizes == {0}:
-        return None
-    (images,) = sizes
-    gains = [np.asarray(second[seed], float) - np.asarray(first[seed], float) for seed in seeds]
-    over_seeds = Paired(tuple(100 * float(gain.mean()) for gain in gains))
-    mean, half = over_seeds.interval
-    low, high, p_value = mean - half, mean + half, over_seeds.t
-    if len(seeds) == 1:
-        (low, high), p_value = _agresti_min(gains[0]), _mcnemar(gains[0])
-    return PairedImages(mean, low, high, p_value, len(seeds), images)
-
-
-def _mcnemar(gain: NDArray[np.floating]) -> float:
-    better, worse = int((gain > 0).sum()), int((gain < 0).sum())
-    return float(stats.binomtest(better, better + worse, 0.5).pvalue) if better + worse else 1.0
-
-
-def _agresti_min(gain: NDArray[np.floating]) -> tuple[float, float]:
-    """Return Wald's interval of paired proportions, in points, with half an image added to each of four outcomes."""
-    better, worse, n = (gain > 0).sum() + 0.5, (gain < 0).sum() + 0.5, len(gain) + 2
-    centre = (better - worse) / n
-    half = Z95 * math.sqrt(better + worse - (better - worse) ** 2 / n) / n
-    return 100 * float(centre - half), 100 * float(centre + half)

@@ -106,13 +106,15 @@ def test_a_mechanism_under_another_name_is_not_told_equivalent() -> None:
 
 
 def test_one_seed_has_mcnemars_test_and_decides_nothing() -> None:
-    first = {0: np.arange(100) < 60}
-    second = {0: np.arange(100) < 50}
-    found = crossed(first, second)
+    """Of 100 images, 12 are gained and 4 lost."""
+    gained, lost = np.arange(100) < 12, np.arange(100) >= 96
+    found = crossed({0: ~lost}, {0: ~gained})
     assert isinstance(found, OneSeed)
-    assert found.p_apart() == pytest.approx(stats.binomtest(10, 10, 0.5).pvalue)
-    low, high = found.interval()
-    assert 0 < low < 10 < high
+    assert found.estimate == pytest.approx(8)
+    assert found.p_apart() == pytest.approx(stats.binomtest(12, 16).pvalue)
+    centre, spread = 8 / 102, math.sqrt(17 - 64 / 102) / 102
+    ends = (100 * (centre - 1.959964 * spread), 100 * (centre + 1.959964 * spread))
+    assert found.interval() == pytest.approx(ends, rel=1e-6)
     assert decide([Question(found, 1.0)])[0].verdict is Verdict.undecided
 
 

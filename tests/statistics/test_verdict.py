@@ -7,7 +7,8 @@ import math
 import pytest
 
 from kattn_cli.statistics.effect import StudentEffect
-from kattn_cli.statistics.verdict import Question, Verdict, decide
+from kattn_cli.statistics.power import Components
+from kattn_cli.statistics.verdict import Question, Verdict, across, decide
 
 
 def effect(estimate: float, standard_error: float, df: float = 20, seeds: int = 10) -> StudentEffect:
@@ -56,3 +57,54 @@ def test_both_hypotheses_of_a_question_cost_one_question() -> None:
     both = decide([alone, Question(effect(0.0, 1.0), 1.0)])
     assert both[0].p_apart == pytest.approx(2 * alone.p_values[0])
     assert both[0].p_within == pytest.approx(2 * alone.p_values[1])
+
+
+def test_without_a_margin_nothing_is_equivalent() -> None:
+    (found,) = decide([Question(effect(0.1, 0.1))])
+    assert found.verdict is Verdict.undecided
+    assert math.isnan(found.p_within)
+    assert found.sentence == "Undecided: +0.1 [−0.109, +0.309] of 10 seeds."
+    assert decide([Question(effect(3.0, 0.1))])[0].verdict is Verdict.better
+
+
+def test_a_margin_is_above_0() -> None:
+    with pytest.raises(ValueError, match="a margin is above 0, not -1"):
+        Question(effect(0.0, 1.0), -1.0)
+
+
+def test_what_is_undecided_says_what_could_have_been_seen_and_what_it_takes() -> None:
+    pilot = StudentEffect(0.3, 5, standard_error=math.sqrt(2 / 5), df=4, components=Components(2.0))
+    (found,) = decide([Question(pilot, 1.0, unit="points")])
+    seen, seeds = found.smallest_seen, found.seeds_needed
+    assert found.verdict is Verdict.undecided
+    assert Components(2.0).power(seen, 5) == pytest.approx(0.8, abs=1e-4)
+    assert seeds == 18
+    assert found.sentence == (
+        f"Undecided: +0.3 points [−1.46, +2.06] of 5 seeds; an effect of {seen:.3g} points could have been seen "
+        "(power 0.8); one of 1 takes 18 seeds."
+    )
+
+
+def test_two_seeds_decide_nothing_however_far_apart() -> None:
+    (found,) = decide([Question(effect(30.0, 0.1, seeds=2), 1.0)])
+    assert found.verdict is Verdict.undecided
+    assert "2 seeds say nothing of other seeds" in found.sentence
+
+
+def test_over_families_what_one_alone_would_tell_is_taken_back() -> None:
+    """Ten families; one is told at 0.03, which is too much for the first of ten."""
+    told = decide([Question(effect(2.3, 1.0, df=30), 1.0)])
+    nothing = [decide([Question(effect(0.0, 1.0, df=30), 1.0)]) for _ in range(9)]
+    assert told[0].verdict is Verdict.better
+    (found, *_), *rest = across([told, *nothing])
+    assert found.verdict is Verdict.undecided
+    assert found.alone is Verdict.better
+    assert "better in its own family, and not among all families of the page" in found.sentence
+    strong = decide([Question(effect(9.0, 1.0, df=30), 1.0)])
+    assert across([strong, *nothing])[0][0].verdict is Verdict.better
+    assert [one.verdict for (one,) in rest] == [Verdict.undecided] * 9
+
+
+def test_the_published_effect_is_not_excluded_by_a_scale_that_ends_before_it() -> None:
+    room = StudentEffect(0.1, 5, 2000, standard_error=0.01, df=4, room=0.2)
+    assert math.isnan(decide([Question(room, 1.0, published=3.0)])[0].p_excluded)

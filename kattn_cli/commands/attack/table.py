@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from kattn_cli.console import console, print_wide
 from kattn_cli.runs.csv_rows import read_frame
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.comparison import UNDECIDED, PairedImages, paired_images
+from kattn_cli.statistics.crossed import crossed
+from kattn_cli.statistics.verdict import Decision, Question, Verdict, decide
 from kattn_cli.tables.frames import attack_frame, clean_where_attacked, over_seeds
 from kattn_cli.tables.text import mean_and_half, write_frame
 
-Answers = dict[str, dict[int, NDArray[np.integer]]]
+Answers = dict[str, dict[int, NDArray[np.bool_]]]
 """Label → seed → whether each image was classified rightly."""
 
 
@@ -40,8 +41,9 @@ def attack_table(table: pd.DataFrame) -> pd.DataFrame:
 def differences(table: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
     """Return each label's accuracy less the first's, on the same images, clean and under each measurement.
 
-    Columns: ``name, label, against, difference, low, high, p_value, seeds, images, verdict``; see
-    :class:`~kattn_cli.tables.comparison.PairedImages`. Measurements that kept no images are left out.
+    Columns: ``name, label, against, difference, low, high, p_value, p_corrected, seeds, images, verdict``; the model is
+    :func:`~kattn_cli.statistics.crossed.crossed`, and the labels of one measurement are a family. There is no margin,
+    so nothing is called equivalent. Measurements that kept no images are left out.
     """
     if "per_image" not in table:
         return pd.DataFrame()
@@ -51,9 +53,10 @@ def differences(table: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
     for name in [*dict.fromkeys(clean["name"]), *dict.fromkeys(kept["name"])]:
         of_clean = clean[clean["name"] == name]
         answers = _answers(kept[kept["name"] == name], "top1") if of_clean.empty else _answers(of_clean, "clean")
-        for label in labels[1:]:
-            if found := paired_images(answers.get(labels[0], {}), answers.get(label, {})):
-                rows.append(_row(name, label, labels[0], found))
+        base = answers.get(labels[0], {})
+        compared = [label for label in labels[1:] if _comparable(answers.get(label, {}), base)]
+        decisions = decide([Question(crossed(answers[label], base)) for label in compared])
+        rows += [_row(name, label, labels[0], found) for label, found in zip(compared, decisions, strict=True)]
     return pd.DataFrame(rows)
 
 
@@ -108,17 +111,25 @@ def _answers(part: pd.DataFrame, column: str) -> Answers:
     ):
         path = Path(folder) / str(images)
         if path.exists():
-            answers.setdefault(label, {})[int(seed)] = read_frame(path).sort_values("image")[column].to_numpy()
+            answers.setdefault(label, {})[int(seed)] = read_frame(path).sort_values("image")[column].to_numpy(bool)
     return answers
 
 
-def _row(name: str, label: str, against: str, found: PairedImages) -> dict[str, object]:
-    numbers = {"difference": found.points, "low": found.low, "high": found.high, "p_value": found.p_value}
-    counts = {"seeds": found.seeds, "images": found.images, "verdict": found.verdict}
+def _comparable(first: Mapping[int, NDArray[np.bool_]], second: Mapping[int, NDArray[np.bool_]]) -> bool:
+    """Return whether there is a seed of both, and all such seeds are of the same number of images."""
+    sizes = {len(part[seed]) for seed in set(first) & set(second) for part in (first, second)}
+    return len(sizes) == 1 and sizes != {0}
+
+
+def _row(name: str, label: str, against: str, found: Decision) -> dict[str, object]:
+    effect, (low, high) = found.question.effect, found.interval
+    numbers = {"difference": effect.estimate, "low": low, "high": high, "p_value": effect.p_apart()}
+    numbers["p_corrected"] = found.p_apart
+    counts = {"seeds": effect.seeds, "images": effect.images, "verdict": found.verdict.value}
     return {"name": name, "label": label, "against": against, **numbers, **counts}
 
 
 def _formatted(row: pd.Series) -> str:
     ends = "no interval" if math.isnan(row["low"]) else f"{row['low']:+.1f}, {row['high']:+.1f}"
     interval = f"{row['difference']:+.1f} [{ends}]"
-    return interval if row["verdict"] == UNDECIDED else f"{interval} {row['verdict']}"
+    return interval if row["verdict"] == Verdict.undecided.value else f"{interval} {row['verdict']}"
