@@ -72,8 +72,8 @@ def page(found: Answer, figure: Path | None, command: str) -> str:
 def print_verdicts(found: Answer) -> None:
     """Print the question, a line for each primary comparison, and the table of all."""
     console.print(found.study.question)
-    for sentence in _sentences(found.primary):
-        console.print(sentence.removeprefix("- "))
+    for one in found.primary:
+        console.print(f"{_asked(one)}. {one.decision.sentence}")
     columns, rows = _verdict_cells(found.judged)
     print_wide(columns, rows)
 
@@ -94,11 +94,13 @@ def _registered(found: Answer) -> str:
 
 
 def _sentences(judged: Sequence[Judged]) -> list[str]:
-    return [
-        f"- **{escaped(one.comparison.first)} against {escaped(one.comparison.second)}, {escaped(one.measure)}.** "
-        f"{escaped(one.decision.sentence)}"
-        for one in judged
-    ] or ["Nothing is measured yet of what the primary comparisons compare."]
+    if not judged:
+        return ["Nothing is measured yet of what the primary comparisons compare."]
+    return ["\n".join(f"- **{escaped(_asked(one))}.** {escaped(one.decision.sentence)}" for one in judged)]
+
+
+def _asked(one: Judged) -> str:
+    return f"{one.comparison.first} against {one.comparison.second}, {one.measure}"
 
 
 def _arms(found: Answer) -> str:
@@ -183,7 +185,7 @@ def _power(judged: Sequence[Judged]) -> Iterator[str]:
             escaped(one.measure),
             short(one.decision.question.margin),
             "" if math.isnan(one.power) else f"{one.power:.2f}",
-            short(one.decision.smallest_seen),
+            "" if math.isnan(one.decision.smallest_seen) else f"{one.decision.smallest_seen:.2g}",
             f"{one.decision.seeds_needed:,}" if one.decision.seeds_needed else "no number of them",
             f"{one.decision.images_needed:,}" if one.decision.images_needed else "",
         ]
