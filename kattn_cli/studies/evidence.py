@@ -14,6 +14,7 @@ from kattn_cli.errors import KattnError, did_you_mean
 from kattn_cli.runs.bits import CORRECT, unpacked
 from kattn_cli.runs.run import Run
 from kattn_cli.studies.study import Cell, Measure, Study, number_of
+from kattn_cli.tables.bits import differing, images_of
 from kattn_cli.tables.frames import frame
 from kattn_cli.tables.measurements import of_one_checkpoint
 
@@ -32,15 +33,22 @@ class Numbers:
         values: in the measure's unit; nan where the table holds no number.
         right: of shares of right answers, the share of its rows in which each image was right, ``(images,)``; empty
             unless every seed has it.
+        answered: what makes those images what they are, as :func:`~kattn_cli.tables.bits.images_of` has it.
     """
 
     values: Mapping[int, float] = field(default_factory=dict)
     right: Mapping[int, NDArray[np.floating]] = field(default_factory=dict)
+    answered: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def images(self) -> int:
         """Return how many images each seed answered; 0 where the answers were not kept."""
         return min((len(one) for one in self.right.values()), default=0)
+
+    def answers_as(self, other: Numbers) -> bool:
+        """Return whether both answered the same images."""
+        same = self.images == other.images and differing(self.answered, other.answered) is None
+        return bool(self.right) and same
 
 
 Runs = Mapping[str, Mapping[int, Run]]
@@ -127,7 +135,9 @@ def _numbers(measure: Measure, rows: pd.DataFrame) -> Numbers:
     if rows.empty:
         return Numbers()
     values = {int(str(seed)): float(part[measure.value].mean(skipna=False)) for seed, part in rows.groupby("run_seed")}
-    return Numbers(values, _right(rows) if measure.of_answers and CORRECT in rows else {})
+    if not (measure.of_answers and CORRECT in rows and (right := _right(rows))):
+        return Numbers(values)
+    return Numbers(values, right, images_of({str(key): cell for key, cell in rows.iloc[0].items()}))
 
 
 def _among(own: Numbers, other: Numbers) -> Numbers:

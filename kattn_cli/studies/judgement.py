@@ -78,7 +78,7 @@ def effects(pairs: Sequence[Pair], of_arms: Mapping[str, Numbers]) -> dict[Pair,
     """Return the effect of each pair of arms that share a seed; see :func:`effects_of`."""
     known = {pair: tuple(of_arms.get(arm, Numbers()) for arm in pair) for pair in pairs}
     shared = [pair for pair, (first, second) in known.items() if set(first.values) & set(second.values)]
-    answered = [pair for pair in shared if known[pair][0].images and known[pair][0].images == known[pair][1].images]
+    answered = [pair for pair in shared if known[pair][0].answers_as(known[pair][1])]
     numbers = [pair for pair in shared if pair not in answered]
     found: dict[Pair, Effect] = {pair: crossed(known[pair][0].right, known[pair][1].right) for pair in answered}
     values = {arm: of_arm.values for arm, of_arm in of_arms.items()}

@@ -47,14 +47,14 @@ def right_of(arms: Mapping[str, pd.DataFrame]) -> dict[str, Right]:
                 raise RunError(f"{folder}: seed {seed} of {arm} has several rows of one condition, where one counts")
             if not isinstance(row.get(CORRECT), str):
                 raise RunError(f"{folder}: its rows do not say which images were right; measure again with --again")
-            images = _images_of(row)
+            images = images_of(row)
             first = first or (folder, images)
             _require_same(*first, folder, images)
             found[arm][seed] = unpacked(row[CORRECT], int(row["images"]))
     return found
 
 
-def _images_of(row: Mapping[str, object]) -> dict[str, object]:
+def images_of(row: Mapping[str, object]) -> dict[str, object]:
     """Return what makes the images of a row what they are, in words and values."""
     data = Run(Path(str(row["folder"]))).recipe.get("data") or {}
     but = OTHERWISE_READ | (OTHERWISE_TRAINED if row.get("split", "test") == "test" else set())
@@ -63,12 +63,19 @@ def _images_of(row: Mapping[str, object]) -> dict[str, object]:
     return of_row | {f"data.{key}": value for key, value in data.items() if key not in but}
 
 
+def differing(images: Mapping[str, object], others: Mapping[str, object]) -> str | None:
+    """Return the first key in which two rows' images differ; None where they are the same.
+
+    A key that one of them lacks came with a later version, whose default changes nothing.
+    """
+    return next((key for key in images if key in others and images[key] != others[key]), None)
+
+
 def _require_same(folder: str, images: Mapping[str, object], other: str, others: Mapping[str, object]) -> None:
     """Raises:
-    RunError: if they differ; a key that one of them lacks came with a later version, whose default changes nothing.
+    RunError: if they differ.
     """
-    for key in images:
-        if key in others and images[key] != others[key]:
-            raise RunError(
-                f"{other}: was measured on other images than {folder}: {key} is {others[key]}, not {images[key]}"
-            )
+    if key := differing(images, others):
+        raise RunError(
+            f"{other}: was measured on other images than {folder}: {key} is {others[key]}, not {images[key]}"
+        )

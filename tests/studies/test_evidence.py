@@ -21,8 +21,14 @@ RIGHT = {0: [1, 1, 1, 0], 1: [1, 1, 0, 0], 2: [1, 0, 0, 0]}
 """By seed."""
 
 
-def a_run(results: Path, arm: str, seed: int, rows: Mapping[str, list[dict[str, Any]]]) -> Run:
-    run = create_run(results, arm, seed, "", {"status": "finished", "start": f"2026-01-0{seed + 1}", "mechanism": arm})
+def a_run(results: Path, arm: str, seed: int, rows: Mapping[str, list[dict[str, Any]]], data: str = "digits") -> Run:
+    run = create_run(
+        results,
+        arm,
+        seed,
+        f"data: {{name: {data}}}\n",
+        {"status": "finished", "start": f"2026-01-0{seed + 1}", "mechanism": arm},
+    )
     for file, some in rows.items():
         write_rows(run.folder / file, some)
     return run
@@ -136,3 +142,11 @@ def test_a_number_that_is_none_stays_and_is_no_mean_of_others(tmp_path: Path, st
     rows = [{"epoch": 1, "step": 1, "split": "train", "loss": loss} for loss in (1.0, float("nan"))]
     run = a_run(tmp_path, "b", 0, {"metrics.csv": rows})
     assert np.isnan(numbers(study, {"b": {0: run}}, "loss")["b"].values[0])
+
+
+def test_answers_to_other_images_are_not_the_same(tmp_path: Path, study: Study) -> None:
+    rows = {"eval.csv": [evaluated([1, 1, 0, 0])]}
+    runs = {"a": {0: a_run(tmp_path, "a", 0, rows, data="mnist")}, "b": {0: a_run(tmp_path, "b", 0, rows)}}
+    found = numbers(study, runs, "clean")
+    assert found["a"].answers_as(found["a"])
+    assert not found["a"].answers_as(found["b"])
