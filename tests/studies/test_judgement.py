@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from studies.test_study import STUDY, loaded
 
 from kattn_cli.statistics.crossed import crossed
 from kattn_cli.statistics.two_way import compare
@@ -13,13 +14,12 @@ from kattn_cli.statistics.verdict import Verdict
 from kattn_cli.studies.evidence import Numbers
 from kattn_cli.studies.judgement import effects, judge
 from kattn_cli.studies.study import Study
-from studies.test_study import STUDY, loaded
 
 
 def answers(accuracy: float, seed: int, images: int = 2000) -> Numbers:
     generator = np.random.default_rng(seed)
     hard = np.random.default_rng(99).random(images)
-    right = {one: (hard < accuracy + 0.02 * generator.standard_normal(images)).astype(float) for one in range(3)}
+    right = {one: (hard < accuracy + 0.02 * generator.standard_normal(images)).astype(float) for one in range(6)}
     return Numbers({one: 100 * float(bits.mean()) for one, bits in right.items()}, right, {"images": images})
 
 
