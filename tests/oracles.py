@@ -460,7 +460,7 @@ def quickstart(work: Work) -> None:
     work.kattn("spectrum quickstart --inputs 8")
     work.kattn(f"audit {four} --inputs 8 --permutations 19")
     work.kattn("plot quickstart --paper rpc --format png --output results/plotted")
-    work.kattn("report quickstart --paper rpc --no-figures --output results/page --test wilcoxon")
+    work.kattn("report quickstart --paper rpc --no-figures --output results/page")
     work.kattn("list runs")
     work.keep_files()
     work.keep_commands()

@@ -12,7 +12,19 @@ import pandas as pd
 from kattn_cli.papers.described import FAN, PLAIN, SEGMENTER, Described
 from kattn_cli.papers.paper import Paper, Printed
 from kattn_cli.papers.values import Data, Measured
-from kattn_cli.tables.comparison import Paired
+from kattn_cli.statistics.two_way import compare
+from kattn_cli.statistics.verdict import Question, decide
+from kattn_cli.tables.margins import (
+    ATTACKED,
+    CLEAN,
+    CORRUPTED,
+    LOST,
+    MCE,
+    OUT_OF_DISTRIBUTION,
+    PERPLEXED,
+    SCORED,
+    SEGMENTED,
+)
 from kattn_cli.tables.statistics import mean_interval
 
 KEY = ["table", "row", "metric", "setting", "measured", "share"]
@@ -20,6 +32,21 @@ COLUMNS = ["paper_name", *KEY, "label", "model", "mean", "low", "high", "seeds",
 COLUMNS += ["difference", "difference_low", "difference_high", "pairs", "verdict", "paper_difference", "differs"]
 HIGHER_IS_BETTER = (*("top1", "top5", "validation_top1", "train_top1", "reward", "aupr", "mean_accuracy", "mean_iou"),)
 """Metrics of which more is better; of all others, less is."""
+MARGINS = {
+    "top1": CLEAN,
+    "top5": CLEAN,
+    "validation_top1": CLEAN,
+    "train_top1": CLEAN,
+    "mce": MCE,
+    "aupr": OUT_OF_DISTRIBUTION,
+    "mean_accuracy": SEGMENTED,
+    "mean_iou": SEGMENTED,
+    "reward": SCORED,
+    "loss": LOST,
+}
+"""Of metrics; those of perplexities are in % of the baseline's, and costs have none."""
+OF_KINDS = {"attacked": ATTACKED, "corrupted": CORRUPTED, "by_type": CORRUPTED}
+"""Of the accuracies of these kinds of numbers."""
 Layout = Literal["mechanisms", "numbers", "settings"]
 
 
@@ -219,10 +246,10 @@ def differences(
     """Return a row for each ``key`` and label, in the order in which they come.
 
     Columns: the key's, ``label, model, mean, low, high, seeds, paper, baseline, difference, difference_low,
-    difference_high, pairs, verdict, paper_difference``. Intervals are Student's at 95 % over seeds. A difference is
-    from the ``baseline`` (a label, of the same folder where there are several) of the same key, paired by seed (and by
-    ``pair``), of ``pairs`` seeds. ``verdict``: see :mod:`~kattn_cli.tables.comparison`, by the interval of the
-    difference; none where there is no difference.
+    difference_high, pairs, verdict, paper_difference``. Intervals of means are Student's at 95 % over seeds. A
+    difference is from the ``baseline`` (a label, of the same folder where there are several) of the same key, paired by
+    seed (and by ``pair``), of ``pairs`` seeds, its variance pooled over all labels of its folder. ``verdict``: see
+    :mod:`~kattn_cli.statistics.verdict`, of this difference alone; empty of a cost, none where there is no difference.
 
     Args:
         values: ``label, run_seed, pair, value`` and the columns of ``key``, of which ``table``, ``row`` and ``metric``
@@ -240,7 +267,10 @@ def differences(
             against = models[base] if base else next(iter(baselines(model)), "")
             paper, paper_base = (printed.get((table, row, metric, one), math.nan) for one in (model, against))
             mean, half = mean_interval(part.groupby("run_seed")["value"].mean().tolist())
-            other = peers[peers["label"] == base] if base != label else peers.iloc[:0]
+            paper_difference = math.nan if model in ("", against) else paper - paper_base
+            compared = (
+                _apart(peers, str(label), base, metric, paper_difference) if base not in ("", label) else NOT_APART
+            )
             rows.append(
                 {
                     **named,
@@ -252,8 +282,8 @@ def differences(
                     "seeds": part["run_seed"].nunique(),
                     "paper": paper,
                     "baseline": base,
-                    **_apart(part, other, metric not in HIGHER_IS_BETTER),
-                    "paper_difference": math.nan if model in ("", against) else paper - paper_base,
+                    **compared,
+                    "paper_difference": paper_difference,
                 }
             )
     return pd.DataFrame(rows)
@@ -266,19 +296,47 @@ def _baseline(wanted: Sequence[str], models: Mapping[str, str], labels: pd.Serie
     return next((one for model in wanted for one in there if models[one] == model), "")
 
 
-def _apart(part: pd.DataFrame, base: pd.DataFrame, lower_is_better: bool) -> dict[str, object]:
-    """Return the difference from the baseline, paired by seed."""
-    ends = dict.fromkeys(("difference", "difference_low", "difference_high"), math.nan)
-    nothing: dict[str, object] = {**ends, "pairs": 0, "verdict": None}
-    if base.empty:
-        return nothing
-    ours, theirs = (one.groupby(["run_seed", "pair"])["value"].mean() for one in (part, base))
-    found = Paired(tuple((ours - theirs).dropna().groupby("run_seed").mean()))
-    if not found.seeds:
-        return nothing
-    mean, half = found.interval
-    ends = {"difference": mean, "difference_low": mean - half, "difference_high": mean + half}
-    return {**ends, "pairs": found.seeds, "verdict": found.verdict(lower_is_better)}
+NOT_APART: Mapping[str, object] = {
+    **dict.fromkeys(("difference", "difference_low", "difference_high"), math.nan),
+    "pairs": 0,
+    "verdict": None,
+}
+"""Of a label that has no baseline, or shares no seed with it."""
+
+
+def _apart(peers: pd.DataFrame, label: str, base: str, metric: str, published: float) -> Mapping[str, object]:
+    """Return the difference of a label from its baseline, paired by seed, and its verdict.
+
+    Args:
+        peers: all labels of the same key.
+    """
+    folder = label.partition(" ")[0].rpartition("/")[0]
+    columns = {str(name): part.groupby(["run_seed", "pair"])["value"].mean() for name, part in peers.groupby("label")}
+    shared = columns[label].index.intersection(columns[base].index)
+    arms = {
+        name: column.reindex(shared).groupby("run_seed").mean().dropna().to_dict()
+        for name, column in columns.items()
+        if name in (label, base) or name.partition(" ")[0].rpartition("/")[0] == folder
+    }
+    (effect, *_) = compare(arms, [(label, base), *((name, base) for name in arms if name not in (label, base))])
+    if not effect.seeds:
+        return NOT_APART
+    low, high = effect.interval()
+    ends = {"difference": effect.estimate, "difference_low": low, "difference_high": high, "pairs": effect.seeds}
+    margin = _margin(metric, str(peers["kind"].iloc[0]) if "kind" in peers else "", arms[base])
+    if math.isnan(margin):
+        return {**ends, "verdict": ""}
+    (decision,) = decide([Question(effect, margin, metric not in HIGHER_IS_BETTER, published)])
+    return {**ends, "verdict": decision.verdict.value}
+
+
+def _margin(metric: str, kind: str, base: Mapping[int, float]) -> float:
+    """Return the margin of a metric in its own unit, nan of a cost."""
+    if metric in ("perplexity", "swapped_perplexity"):
+        return PERPLEXED.value / 100 * sum(base.values()) / len(base)
+    if metric in ("top1", "top5") and kind in OF_KINDS:
+        return OF_KINDS[kind].value
+    return MARGINS[metric].value if metric in MARGINS else math.nan
 
 
 def baselines_first(tables: pd.DataFrame) -> list[str]:

@@ -1,58 +1,181 @@
-"""A claim, its test, and what came out."""
+"""A claim, its class, and what runs say of it before it is judged."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from kattn_cli.papers.evidence import Evidence
-from kattn_cli.tables.comparison import FEW_SEEDS, Paired
-from kattn_cli.tables.statistics import mean_interval
+from kattn_cli.statistics.effect import Effect
+from kattn_cli.tables.margins import Margin
+
+SCALE_BOUND = "scale-bound"
 
 
-class Verdict(str, Enum):
-    """What an interval and a bound say of a claim."""
+class Kind(str, Enum):
+    """What a claim is held against, where its scale is reached."""
 
-    holds = "holds"
-    does_not_hold = "does not hold"
-    cannot_be_told = "cannot be told at this size"
-    not_measured = "not measured"
+    statistical = "statistical"
+    """Numbers of several seeds, judged by :mod:`kattn_cli.statistics`."""
+    arithmetic = "arithmetic"
+    """Counting: parameters, the bytes of a state, what a threshold lets through by construction."""
+    measurement = "measurement"
+    """Time or memory, measured on one machine, with the spread of its rounds."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From what size on a claim can be tested; of a finding, what its runs come up to.
+
+    Attributes:
+        tokens: N, of the shortest task.
+        accuracy: top-1 in %, of what is compared with, on the hardest task.
+        batch: samples in a step.
+        points: of kernel PCA.
+        data: the sets of which any will do, nothing for all.
+    """
+
+    tokens: int = 0
+    accuracy: float = 0.0
+    batch: int = 0
+    points: int = 0
+    data: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return ``from 1,000 tokens and 30 % top-1 on``."""
+        sizes = [WORDS[name].format(value) for name, value in self._sizes.items() if value]
+        parts = [f"from {' and '.join(sizes)} on"] if sizes else []
+        return ", ".join([*parts, *([f"on {' or '.join(self.data)}"] if self.data else [])])
+
+    def unmet(self, reached: Scale) -> str:
+        """Return what is missing, with what is there: ``1,000 tokens (here 64)``; nothing where nothing is."""
+        here = reached._sizes
+        missing = [
+            f"{WORDS[name].format(value)} (here {here[name]:,.4g})"
+            for name, value in self._sizes.items()
+            if here[name] < value
+        ]
+        if self.data and not set(self.data) & set(reached.data):
+            missing.append(f"{' or '.join(self.data)} (here {', '.join(reached.data) or 'other data'})")
+        return ", ".join(missing)
+
+    @property
+    def _sizes(self) -> dict[str, float]:
+        return {name: getattr(self, name) for name in WORDS}
+
+
+WORDS = {
+    "tokens": "{:,} tokens",
+    "accuracy": "{:g} % top-1",
+    "batch": "batches of {:,}",
+    "points": "{:,} points",
+}
+"""Of the sizes of a :class:`Scale`."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one label's runs say: the mean over seeds, its 95 % Student-t interval, and numbers beside it.
+    """What one label's runs say.
 
-    ``p_value``: of the two-sided t test of the seeds' numbers against the bound, below 0.05 exactly where the interval
-    leaves the bound out; nan of costs, and of fewer than three seeds. ``paper_number``: what the paper prints of the
-    same quantity, on its own data; nan where it prints none.
+    Attributes:
+        label: of the runs.
+        beside: what else to know, in words.
+        paper_number: what the paper prints of the same quantity, on its own data; nan where it prints none.
+        reached: what the runs come up to, for the claim's scale.
     """
 
     label: str
-    mean: float
-    low: float
-    high: float
-    seeds: int
-    verdict: Verdict
     beside: str = ""
-    p_value: float = math.nan
     paper_number: float = math.nan
+    reached: Scale = Scale()
+
+
+@dataclass(frozen=True)
+class Estimated(Finding):
+    """A difference or a number of several seeds, which the claim says is above ``bound``, or below it.
+
+    Attributes:
+        effect: what its model comes to; None where there is nothing to judge, and ``why`` says why.
+        sample: seed → number, in place of an effect: its variance is pooled over the samples of the claim.
+        below: whether the claim says that it is below.
+        why: nothing can be told: ``no number for 2 of 5 seeds``; empty where it can.
+    """
+
+    effect: Effect | None = None
+    sample: Mapping[int, float] = field(default_factory=dict)
+    bound: float = 0.0
+    below: bool = False
+    why: str = ""
+
+
+class Truth(str, Enum):
+    """What a fact says of the claim."""
+
+    true = "true"
+    false = "false"
+    unclear = "within its spread"
+    no_bound = "no bound stated"
+
+
+@dataclass(frozen=True)
+class Fact(Finding):
+    """A number that is counted or measured, with the range of its rounds or seeds; nothing is tested."""
+
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    truth: Truth = Truth.no_bound
+    seeds: int = 1
+
+
+Judge = Callable[[Evidence], list[Finding]]
 
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence of a paper. ``criterion`` says what is measured and when it holds; ``command`` measures it."""
+    """A sentence of a paper.
+
+    Attributes:
+        where: in the paper.
+        criterion: what is measured, and when the claim holds.
+        command: that measures it.
+        judge: returns what the runs say, for each label.
+        margin: of a comparison of two models, within which they are equivalent; None of a number against a bound.
+        kind: what it is held against.
+        scale: from what size on it can be tested; None where any will do.
+    """
 
     where: str
     text: str
     criterion: str
     command: str
-    judge: Callable[[Evidence], list[Finding]]
+    judge: Judge
+    margin: Margin | None = None
+    kind: Kind = Kind.statistical
+    scale: Scale | None = None
+
+    @property
+    def classed(self) -> str:
+        """Return its class: ``scale-bound``, or else the name of its kind."""
+        return SCALE_BOUND if self.scale else self.kind.value
+
+    @property
+    def rule(self) -> str:
+        """Return the criterion, with margin and scale."""
+        parts = [self.criterion]
+        parts += [f"margin {self.margin}"] if self.margin else []
+        parts += [f"can be tested {self.scale}"] if self.scale else []
+        return "; ".join(parts)
 
 
-def judged(
+def truth_of(low: float, high: float, below: float) -> Truth:
+    """Return whether a range lies below a bound, at it or above, or on both sides."""
+    return Truth.true if high < below else Truth.false if low >= below else Truth.unclear
+
+
+def against_bound(
     label: str,
     by_seed: Mapping[int, float],
     *,
@@ -60,27 +183,21 @@ def judged(
     below: float | None = None,
     beside: str = "",
     paper_number: float = math.nan,
-) -> Finding:
-    """Return the finding on a number that the claim says is ``above`` a bound, or ``below`` one.
+) -> Estimated:
+    """Return the finding on numbers that the claim says are ``above`` a bound, or ``below`` one.
 
-    It holds, or does not hold, where the whole interval is on one side; else it cannot be told, as with fewer than
-    three seeds, which have no interval worth the name, or where all seeds have one number, which has none (see
-    :attr:`~kattn_cli.tables.comparison.Paired.t`). Seeds whose number is not one are left out.
+    Args:
+        by_seed: seed → number. Where one is not a number, nothing is told of the label: what is missing is seldom
+            missing by chance.
     """
-    values = [value for value in by_seed.values() if math.isfinite(value)]
-    if not values:
-        nothing = Verdict.cannot_be_told
-        return Finding(label, math.nan, math.nan, math.nan, 0, nothing, beside, math.nan, paper_number)
     bound = above if above is not None else below
     assert bound is not None
-    from_bound = Paired(tuple(value - bound for value in values))
-    mean, half = mean_interval(values)
-    half = half if from_bound.vary else math.nan
-    low, high = mean - half, mean + half
-    over, under = low > bound, high < bound
-    verdict, p_value = Verdict.cannot_be_told, math.nan
-    if len(values) >= FEW_SEEDS:
-        p_value = from_bound.t
-        if over or under:
-            verdict = Verdict.holds if over == (above is not None) else Verdict.does_not_hold
-    return Finding(label, mean, low, high, len(values), verdict, beside, p_value, paper_number)
+    return Estimated(
+        label, beside, paper_number, sample=by_seed, bound=bound, below=above is None, why=missing(by_seed)
+    )
+
+
+def missing(by_seed: Mapping[int, float]) -> str:
+    """Return ``no number for 2 of 5 seeds``; nothing where all have one."""
+    lost = sum(not math.isfinite(value) for value in by_seed.values())
+    return f"no number for {lost} of {len(by_seed)} seeds" if lost else ""

@@ -67,6 +67,7 @@ class Described:
             paper's row; none for a language model.
         classes: of images: how many, 0 if the recipe does not say.
         place: see :func:`grid_place`.
+        tokens: of sequences: N of the longest, 0 where the recipe does not say.
     """
 
     data: str
@@ -76,6 +77,7 @@ class Described:
     tasks: Mapping[str, str] = field(default_factory=dict)
     classes: int = 0
     place: str = ""
+    tokens: int = 0
 
     @property
     def fine_tuned(self) -> bool:
@@ -109,7 +111,8 @@ def sequence_run(run: Run) -> Described:
     }
     found = variant(run, sequence_model(recipe["attention"], model["depth"], size))
     shown = ("length", "vocabulary", "context", "training", "size", "experts")
-    return Described(data["name"], found, facts, shown, _tasks(data), place=grid_place(run, found))
+    place, tokens = grid_place(run, found), _tokens(data)
+    return Described(data["name"], found, facts, shown, _tasks(data), place=place, tokens=tokens)
 
 
 def sequence_model(attention: Mapping[str, Any], depth: int, size: str = "") -> str:
@@ -184,6 +187,13 @@ def _lengths(data: Mapping[str, Any]) -> dict[str, str]:
     if name in LRA and data.get("train") not in (None, WHOLE.get(name)):
         facts["training"] = f"{data['train']:,} to train on"
     return facts
+
+
+def _tokens(data: Mapping[str, Any]) -> int:
+    """Return how many tokens the longest sequence has, 0 where the recipe does not say."""
+    if data["name"] in ("pixels", "pathfinder"):
+        return int(data["size"]) ** 2
+    return int(data.get("max_length") or data.get("seq_len") or data.get("context") or 0)
 
 
 def image_run(run: Run) -> Described:

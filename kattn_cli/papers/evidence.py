@@ -27,7 +27,7 @@ class Evidence:
     """Runs, and the tables of costs, any of which may be empty.
 
     ``costs``: rows of ``kattn complexity``; ``races``: of ``kattn kernel-pca``; ``decoding``: of
-    ``kattn decoding``; ``models``: of ``kattn model-costs``.
+    ``kattn decoding``; ``models``: of ``kattn model-costs``; ``ratios``: of ``kattn benchmark``.
     """
 
     def __init__(
@@ -37,15 +37,17 @@ class Evidence:
         races: pd.DataFrame = NONE,
         decoding: pd.DataFrame = NONE,
         models: pd.DataFrame = NONE,
+        ratios: pd.DataFrame = NONE,
     ) -> None:
-        self.runs, self.races, self.decoding, self.models = runs, races, decoding, models
+        self.runs, self.races, self.decoding, self.models, self.ratios = runs, races, decoding, models, ratios
         self.costs = completed(costs) if len(costs) else costs
         self.table = cache(self._table)
 
     @classmethod
     def of(cls, runs: Sequence[Run], tables: Iterable[tuple[str, pd.DataFrame]]) -> Evidence:
         """Return the evidence of runs and of ``tables`` with their kinds (``decoding``, say); others are left out."""
-        known: dict[str, list[pd.DataFrame]] = {"complexity": [], "kernel-pca": [], "decoding": [], "models": []}
+        kinds = ("complexity", "kernel-pca", "decoding", "models", "benchmark")
+        known: dict[str, list[pd.DataFrame]] = {kind: [] for kind in kinds}
         for kind, table in tables:
             if kind in known:
                 known[kind].append(completed(table) if kind == "complexity" else table)
@@ -55,6 +57,10 @@ class Evidence:
         """Return the manifest of the run in a folder, as the tables' ``folder`` has it."""
         return Run(Path(folder)).manifest
 
+    def attention(self, folder: str) -> dict[str, Any]:
+        """Return the attention of the recipe of the run in a folder; nothing without a recipe."""
+        return dict(Run(Path(folder)).recipe.get("attention") or {})
+
     @cached_property
     def _of_sequences(self) -> dict[str, Run]:
         """Return the runs on sequences, by folder."""
@@ -62,9 +68,10 @@ class Evidence:
 
     @cached_property
     def sequences(self) -> pd.DataFrame:
-        """Return what :func:`~kattn_cli.papers.values.sequence_values` finds, and each run's ``model`` and ``place``.
+        """Return what :func:`~kattn_cli.papers.values.sequence_values` finds, and of each run ``model, place, tokens``.
 
-        ``model``: the paper's, with what its ablations take from it; ``place``: in their grid.
+        ``model``: the paper's, with what its ablations take from it; ``place``: in their grid; ``tokens``: of a
+        sequence.
         """
         runs = self._of_sequences
         described = {one: sequence_run(run) for one, run in runs.items()}
@@ -74,13 +81,17 @@ class Evidence:
             "label": {one: run.label.removeprefix(folder) for one, run in runs.items()},
             "model": {one: run.model for one, run in described.items()},
             "place": {one: run.place for one, run in described.items()},
+            "tokens": {one: run.tokens for one, run in described.items()},
         }
         return values.assign(**{name: values["folder"].map(by_folder) for name, by_folder in of_run.items()})
 
     def _table(self, name: str) -> pd.DataFrame:
         if name == "corruption":
             return self._mean_errors()
-        rows = attack_frame(self.runs) if name == "attacks" else frame(self.runs, f"{name}.csv")
+        if name == "attacks":
+            rows = attack_frame(self.runs, correct=True)
+        else:
+            rows = frame(self.runs, f"{name}.csv", correct=True)
         if name not in OF_IMAGES or rows.empty:
             return told_apart(rows)
         return rows[~rows["folder"].isin(list(self._of_sequences))]
@@ -104,6 +115,11 @@ class Evidence:
             other = f"{folder}{second}{rest}"
             if fnmatchcase(own, first) and other != label and other in parts:
                 yield label, rows, parts[other]
+
+    def trained_with(self, name: str, label: str) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield the labels of a table that have the folder and overrides of ``label``, itself among them, and rows."""
+        place = split_label(label)[::2]
+        yield from ((other, rows) for other, rows in self.labels(name) if split_label(other)[::2] == place)
 
     def _mean_errors(self) -> pd.DataFrame:
         """Return the mean ``error`` over types and severities, in %, of how many ``images`` and ``types``."""
@@ -129,8 +145,8 @@ def split_label(label: str) -> tuple[str, str, str]:
 
 
 def by_seed(rows: pd.DataFrame, column: str) -> dict[int, float]:
-    """Return the mean of a column for each seed."""
-    return {int(str(seed)): float(part[column].mean()) for seed, part in rows.groupby("run_seed")}
+    """Return the mean of a column for each seed, not a number where one of its rows is not."""
+    return {int(str(seed)): float(part[column].mean(skipna=False)) for seed, part in rows.groupby("run_seed")}
 
 
 def last(rows: pd.DataFrame) -> pd.DataFrame:

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from urllib.parse import quote
 
 import pandas as pd
 
 from kattn_cli.papers import PAPERS
-from kattn_cli.papers.claim import Verdict
-from kattn_cli.papers.verdict import MIXED, RULE, measured_in_words, verdicts, words
+from kattn_cli.papers.verdict import (
+    NOT_MEASURED,
+    RULE,
+    facts,
+    measured_in_words,
+    tally,
+    tested,
+    unmeasured,
+    verdicts,
+    words,
+)
 from kattn_cli.tables.text import code, escaped
 
-HEAD = "| claim | where | runs | measured, 95 % | the paper's | verdict | beside it |"
-LINE = "| --- | --- | --- | --- | --- | --- | --- |"
+HEAD = "| claim | where | runs | measured, 95 % | the paper's | verdict | why | beside it |"
+LINE = "| --- | --- | --- | --- | --- | --- | --- | --- |"
 VERDICTS_HEAD = "| claim | where | verdict | labels | ours | the paper's |"
 VERDICTS_LINE = "| --- | --- | --- | --- | --- | --- |"
+FACTS_HEAD = "| fact | where | of | number, range | the paper's | what the paper says is | beside it |"
+FACTS_LINE = "| --- | --- | --- | --- | --- | --- | --- |"
 
 
 def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
@@ -35,23 +45,18 @@ def page(found: pd.DataFrame, pictures: Sequence[str], command: str) -> str:
         "",
         "The paper's number is its own, on its own data and at its own size, of the same comparison.",
         "",
-        _tally(found),
+        f"Claims: {tally(found)}",
     ]
     for paper in PAPERS.values():
         rows = found[found["paper"] == paper.title]
-        measured = rows[rows["verdict"] != Verdict.not_measured.value]
-        parts += ["", f"## {paper.title}", "", *_verdicts(measured), *_table(measured)]
+        parts += ["", f"## {paper.title}", "", *_verdicts(tested(rows)), *_facts(facts(rows))]
+        if len(unmeasured(rows)) == len(rows):
+            parts += ["None of its claims was measured on these runs."]
         parts += ["", "How each is measured, and by which command:", ""]
         parts += [_how(claim) for _, claim in rows.drop_duplicates(["claim", "where"]).iterrows()]
         shown = [path for path in pictures if path.rpartition("/")[2].startswith(paper.figures)]
         parts += [line for path in shown for line in ("", f"![{escaped(_name(path))}]({quote(path)})")]
     return "\n".join(parts) + "\n"
-
-
-def _tally(found: pd.DataFrame) -> str:
-    counts = Counter(verdicts(found)["verdict"])
-    known = [Verdict.holds.value, Verdict.does_not_hold.value, MIXED, *(one.value for one in list(Verdict)[2:])]
-    return f"Claims: {', '.join(f'{verdict} {counts[verdict]}' for verdict in known)}."
 
 
 def _verdicts(measured: pd.DataFrame) -> list[str]:
@@ -62,27 +67,39 @@ def _verdicts(measured: pd.DataFrame) -> list[str]:
         _line(row["claim"], row["where"], words(row), row["labels"], row["ours"], row["theirs"], bold=2)
         for _, row in verdicts(measured).iterrows()
     ]
-    return [VERDICTS_HEAD, VERDICTS_LINE, *lines, "", "By label:", ""]
+    named = measured.duplicated(["claim", "where"])
+    by_label = [_row(row, again) for (_, row), again in zip(measured.iterrows(), named, strict=True)]
+    return [VERDICTS_HEAD, VERDICTS_LINE, *lines, "", "By label:", "", HEAD, LINE, *by_label]
 
 
-def _table(rows: pd.DataFrame) -> list[str]:
-    """Return a line for each label; the first of a claim names it."""
-    if rows.empty:
-        return ["None of its claims was measured on these runs."]
-    named = rows.duplicated(["claim", "where"])
-    return [HEAD, LINE, *(_row(row, again) for (_, row), again in zip(rows.iterrows(), named, strict=True))]
+def _facts(known: pd.DataFrame) -> list[str]:
+    """Return a line for each label of what is counted, or measured once; the first of a claim names it."""
+    if known.empty:
+        return []
+    named = known.duplicated(["claim", "where"])
+    lines = [_fact(row, again) for (_, row), again in zip(known.iterrows(), named, strict=True)]
+    return ["", "Facts, counted or measured once on one machine:", "", FACTS_HEAD, FACTS_LINE, *lines]
 
 
 def _how(claim: pd.Series) -> str:
     criterion = claim["criterion"][:1].upper() + claim["criterion"][1:]
-    missing = " (Not measured on these runs.)" if claim["verdict"] == Verdict.not_measured.value else ""
-    return f"- {claim['claim']} {criterion}. {code(claim['command'])}{missing}"
+    missing = " (Not measured on these runs.)" if claim["verdict"] == NOT_MEASURED else ""
+    return f"- {claim['claim']} {criterion}. ({claim['class']}) {code(claim['command'])}{missing}"
 
 
 def _row(row: pd.Series, again: bool) -> str:
+    return _line(*_of_label(row, again), row["verdict"], row["reason"], row["beside"], bold=5)
+
+
+def _fact(row: pd.Series, again: bool) -> str:
+    return _line(*_of_label(row, again), row["verdict"], row["beside"], bold=5)
+
+
+def _of_label(row: pd.Series, again: bool) -> list[str]:
+    """Return claim and place, where they were not named yet, label, number, and the paper's."""
     claim = ["", ""] if again else [row["claim"], row["where"]]
     theirs = "" if math.isnan(row["paper_number"]) else f"{row['paper_number']:.3g}"
-    return _line(*claim, row["label"], measured_in_words(row), theirs, row["verdict"], row["beside"], bold=5)
+    return [*claim, row["label"], measured_in_words(row), theirs]
 
 
 def _line(*cells: object, bold: int) -> str:

@@ -11,7 +11,7 @@ import pandas as pd
 from kattn_cli.console import console, print_wide
 from kattn_cli.papers.beside import HIGHER_IS_BETTER, PaperTable, baselines_first
 from kattn_cli.papers.paper import Paper
-from kattn_cli.tables.comparison import BETTER, TOO_FEW, UNDECIDED, WORSE
+from kattn_cli.statistics.verdict import Verdict
 from kattn_cli.tables.frames import shared_folder
 from kattn_cli.tables.text import code, escaped, markdown_table, mean_and_half
 
@@ -161,8 +161,13 @@ def _differences(one: pd.Series) -> list[str]:
     """Return our difference and the paper's."""
     ours, theirs = "", _printed(one["paper_difference"])
     if isinstance(one["verdict"], str):
-        ours = f"{_signed(_ours(one, 'difference', 'difference_high'))} ({one['verdict']})"
+        ours = f"{_signed(_ours(one, 'difference', 'difference_high'))}{_told(one)}"
     return [ours, _signed(theirs) if theirs else ""]
+
+
+def _told(one: pd.Series) -> str:
+    """Return the verdict in brackets; nothing of a cost."""
+    return f" ({one['verdict']})" if one["verdict"] else ""
 
 
 def _how_many_held(table: PaperTable, numbers: pd.DataFrame) -> Iterator[str]:
@@ -171,8 +176,7 @@ def _how_many_held(table: PaperTable, numbers: pd.DataFrame) -> Iterator[str]:
         sign = rows["metric"].isin(HIGHER_IS_BETTER).map({True: 1, False: -1})
         claimed = int((sign * rows["paper_difference"] > 0).sum())
         counts = rows["verdict"].value_counts()
-        words = (BETTER, WORSE, UNDECIDED, *([TOO_FEW] if TOO_FEW in counts else []))
-        ours = ", ".join(f"{counts.get(word, 0)} {word}" for word in words)
+        ours = ", ".join(f"{counts[word.value]} {word.value}" for word in Verdict if word.value in counts)
         base = table.baselines(str(rows["model"].iloc[0]))[0]
         pair = f"{escaped(str(label))} against {base}"
         yield f"{pair}: in the paper better in {claimed} of {len(rows)} numbers; here {ours}."
@@ -203,7 +207,7 @@ def _cells(table: PaperTable, mine: pd.DataFrame) -> dict[str, str]:
             cells[f"paper {metric}"] = theirs
         if metric == table.metrics[0] and isinstance(one["verdict"], str):
             difference = _ours(one, "difference", "difference_high", digits)
-            cells["difference"] = f"{_signed(difference)} ({one['verdict']})"
+            cells["difference"] = f"{_signed(difference)}{_told(one)}"
         if metric == table.metrics[0] and not math.isnan(one["paper_difference"]):
             cells["paper difference"] = _signed(_printed(one["paper_difference"], digits))
     return cells
@@ -228,7 +232,7 @@ def _what_held(table: PaperTable, numbers: pd.DataFrame) -> Iterator[str]:
 def _here(one: pd.Series, unit: str, digits: int) -> str:
     """Return our difference with its interval, and what it tells."""
     if not isinstance(one["verdict"], str):
-        return f"here nothing was measured of both with one seed, so {UNDECIDED}"
+        return f"here nothing was measured of both with one seed, so {Verdict.undecided.value}"
     mean, low, high = (_signed(f"{one[key]:.{digits}f}") for key in ("difference", "difference_low", "difference_high"))
     interval = "one seed" if one["pairs"] == 1 else f"95 % interval {low} … {high}, {one['pairs']:.0f} seeds"
     if one["pairs"] > 1 and math.isnan(one["difference_low"]):

@@ -9,8 +9,9 @@ from typing import Any
 
 from kattn_cli.report.page import slug, unique
 from kattn_cli.runs.run import Snapshot
+from kattn_cli.tables.bits import Right
 from kattn_cli.tables.frames import shared_folder
-from kattn_cli.tables.values import values
+from kattn_cli.tables.values import right_by_quantity, values
 
 COSTS = ("params", "train s")
 """Quantities of a comparison that are not how good a model is."""
@@ -66,6 +67,11 @@ class Group:
                     if len(part)
                 }
         return found
+
+    @cached_property
+    def right(self) -> Mapping[str, Mapping[str, Right]]:
+        """Quantity → label → seed → whether each image was right, of labels whose rows all say so."""
+        return right_by_quantity(self.runs)
 
 
 def groups_of(runs: Sequence[Snapshot]) -> list[Group]:

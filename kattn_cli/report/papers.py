@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 import pandas as pd
 
 from kattn_cli.papers.beside import beside
-from kattn_cli.papers.claim import Verdict
 from kattn_cli.papers.paper import Paper
 from kattn_cli.papers.text import Section, sections
 from kattn_cli.papers.values import measured
-from kattn_cli.papers.verdict import RULE, measured_in_words, verdicts, words
+from kattn_cli.papers.verdict import RULE, facts, measured_in_words, tally, tested, unmeasured, verdicts, words
 from kattn_cli.report.page import TABLES, Block, Part, slug, unique
 from kattn_cli.runs.run import Run
 from kattn_cli.tables.text import Table, bullets, code, escaped, p_value
@@ -30,12 +28,6 @@ def beside_the_papers(runs: Sequence[Run], papers: Sequence[Paper]) -> list[tupl
 def claims_of(found: pd.DataFrame, paper: Paper) -> pd.DataFrame:
     """Return the paper's of all findings."""
     return found[found["paper"] == paper.title]
-
-
-def tally(found: pd.DataFrame) -> str:
-    """Return how many claims came out how: ``holds 3, does not hold 1.``"""
-    counts = Counter(verdicts(found)["verdict"]) if len(found) else Counter()
-    return f"{', '.join(f'{word} {count}' for word, count in counts.most_common()) or 'none known'}."
 
 
 def numbers_of(paper: Paper) -> str:
@@ -65,12 +57,12 @@ def _section(section: Section, name: str) -> Part:
 
 
 def _claims(paper: Paper, found: pd.DataFrame) -> Part:
-    unmeasured = found["verdict"] == Verdict.not_measured.value
-    measured, rest = found[~unmeasured], found[unmeasured].drop_duplicates(["claim", "where"])
-    blocks: list[Block] = [f"**{tally(found)}** {RULE}"]
-    if len(measured):
-        blocks += [_judged(paper, measured), _by_label(paper, measured)]
-    if len(rest):
+    blocks: list[Block] = [f"**{tally(found)[:1].upper()}{tally(found)[1:]}** {RULE}"]
+    if len(judged := tested(found)):
+        blocks += [_judged(paper, judged), _by_label(paper, judged)]
+    if len(known := facts(found)):
+        blocks.append(_facts(paper, known))
+    if len(rest := unmeasured(found)):
         blocks += ["Not measured on these runs, with the rule and the command of each:", bullets(_rules(rest))]
     return Part("Claims", blocks)
 
@@ -78,11 +70,11 @@ def _claims(paper: Paper, found: pd.DataFrame) -> Part:
 def _judged(paper: Paper, measured: pd.DataFrame) -> Table:
     table = verdicts(measured)
     rows = [
-        [row["claim"], words(row), _minus(row["ours"]), _minus(row["theirs"]), row["where"], row["criterion"],
-         row["command"]]
+        [row["claim"], words(row), _minus(row["ours"]), _minus(row["theirs"]), row["where"], row["class"],
+         row["criterion"], row["command"]]
         for _, row in table.iterrows()
     ]  # fmt: skip
-    columns = ["claim", "verdict", "ours", "the paper's", "where", "rule", "command"]
+    columns = ["claim", "verdict", "ours", "the paper's", "where", "class", "rule", "command"]
     caption = f"{paper.method} paper, claims: the verdict on each, of all labels that it was measured on."
     return Table(f"{paper.name}-verdicts", caption, columns, rows, len(columns), data=table)
 
@@ -90,20 +82,34 @@ def _judged(paper: Paper, measured: pd.DataFrame) -> Table:
 def _by_label(paper: Paper, measured: pd.DataFrame) -> Table:
     rows = [
         [
-            str(row["claim"]),
-            str(row["label"]),
-            _minus(measured_in_words(row)),
-            "" if math.isnan(row["paper_number"]) else _minus(f"{row['paper_number']:.3g}"),
+            *_of_label(row),
             p_value(float(row["p_holm"])),
             str(int(row["seeds"])),
             str(row["verdict"]),
+            str(row["reason"]),
             str(row["beside"]),
         ]
         for _, row in measured.iterrows()
     ]
-    columns = ["claim", "label", "measured, 95 %", "the paper's", "p (Holm)", "seeds", "verdict", "beside"]
-    caption = f"{paper.method} paper, claims by label, with Student's 95 % intervals over seeds."
-    return Table(f"{paper.name}-claims", caption, columns, rows, 2, ("verdict", "beside"), data=measured)
+    columns = ["claim", "label", "measured, 95 %", "the paper's", "p (Holm)", "seeds", "verdict", "why", "beside"]
+    caption = f"{paper.method} paper, claims by label, with 95 % intervals, which nothing corrects."
+    return Table(f"{paper.name}-claims", caption, columns, rows, 2, ("verdict", "why", "beside"), data=measured)
+
+
+def _facts(paper: Paper, known: pd.DataFrame) -> Table:
+    rows = [
+        [*_of_label(row), str(row["verdict"]), str(row["class"]), str(row["beside"]), str(row["criterion"])]
+        for _, row in known.iterrows()
+    ]
+    columns = ["fact", "of", "number, range", "the paper's", "what the paper says is", "class", "beside", "rule"]
+    caption = f"{paper.method} paper, facts: what is counted, or measured once on one machine, with its range."
+    return Table(f"{paper.name}-facts", caption, columns, rows, 2, columns[4:], data=known)
+
+
+def _of_label(row: pd.Series) -> list[str]:
+    """Return claim, label, number and the paper's."""
+    theirs = "" if math.isnan(row["paper_number"]) else _minus(f"{row['paper_number']:.3g}")
+    return [str(row["claim"]), str(row["label"]), _minus(measured_in_words(row)), theirs]
 
 
 def _rules(claims: pd.DataFrame) -> list[str]:

@@ -1,19 +1,24 @@
-"""A group's results, and the paired tests of its mechanisms: which are compared, by what, and what came out."""
+"""A group's results, and the comparisons of its mechanisms: which are compared, by what, and what came out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
 
 from kattn_cli.report.groups import Group
 from kattn_cli.report.page import Block, Part
-from kattn_cli.tables.comparison import BETTER, Judged, TestName, judge, paired, too_few
+from kattn_cli.statistics.crossed import crossed
+from kattn_cli.statistics.effect import Effect
+from kattn_cli.statistics.power import FEW_SEEDS
+from kattn_cli.statistics.two_way import compare
+from kattn_cli.statistics.verdict import Decision, Question, Verdict, decide
 from kattn_cli.tables.frames import attack_frame
-from kattn_cli.tables.measures import BEST, measure_of
+from kattn_cli.tables.margins import in_percent, margin_of
+from kattn_cli.tables.measures import BEST, PERPLEXITY, measure_of
 from kattn_cli.tables.statistics import mean_interval
-from kattn_cli.tables.text import Table, interval, listed, mean_and_half, p_value, signed
+from kattn_cli.tables.text import Table, counted, interval, listed, mean_and_half, p_value, signed
 
 BASELINE, KERNEL_BASELINE = "softmax", "symmetric"
 ALL_PAIRS = 5
@@ -26,27 +31,47 @@ MAIN_ATTACKS = ("pgd", "autoattack", "square", "fgsm", "spsa", "sld", "cw")
 
 @dataclass(frozen=True)
 class Comparison:
-    """``label`` less ``against``, in one quantity."""
+    """``label`` less ``against``, in one quantity, with what was decided of it."""
 
     label: str
     against: str
     quantity: str
-    judged: Judged
+    decision: Decision
+
+    @property
+    def effect(self) -> Effect:
+        return self.decision.question.effect
 
 
-def comparisons(group: Group, test: TestName) -> list[Comparison]:
-    """Return all comparisons of a group, the family that Holm's correction is for; none where nothing is shared."""
-    asked, family, quantities = [], [], main_quantities(group)
-    for label, against in pairs(group):
-        for quantity in quantities:
-            values = group.measured[quantity]
-            if label in values and against in values:
-                tests = paired(values[label], values[against])
-                if tests.seeds:
-                    asked.append((label, against, quantity))
-                    family.append(tests)
-    words = judge(family, [measure_of(quantity).lower_is_better for *_, quantity in asked], test)
-    return [Comparison(*one, judged) for one, judged in zip(asked, words, strict=True)]
+def comparisons(group: Group) -> list[Comparison]:
+    """Return all comparisons of a group, the family that the correction is for; none where nothing is shared."""
+    asked: list[tuple[str, str, str]] = []
+    family: list[Question] = []
+    for quantity in main_quantities(group):
+        effects = effects_of(group, quantity, pairs(group))
+        asked += [(*pair, quantity) for pair in effects]
+        family += [question_of(quantity, effect) for effect in effects.values()]
+    return [Comparison(*one, decision) for one, decision in zip(asked, decide(family), strict=True)]
+
+
+def effects_of(group: Group, quantity: str, wanted: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Effect]:
+    """Return the differences of those pairs that were measured with one seed.
+
+    Image by image where both say which were right, else with the variance pooled over all of the pairs.
+    """
+    values = group.measured[quantity]
+    if measure_of(quantity) is PERPLEXITY:
+        values = {label: {seed: in_percent(one) for seed, one in row.items()} for label, row in values.items()}
+    known = [pair for pair in wanted if set(values.get(pair[0], ())) & set(values.get(pair[1], ()))]
+    pooled = dict(zip(known, compare(values, known), strict=True))
+    right = group.right.get(quantity, {})
+    return {pair: crossed(right[pair[0]], right[pair[1]]) if {*pair} <= set(right) else pooled[pair] for pair in known}
+
+
+def question_of(quantity: str, effect: Effect) -> Question:
+    """Return what is asked of a difference: its measure's margin, and which way is better."""
+    margin = margin_of(quantity)
+    return Question(effect, margin.value, measure_of(quantity).lower_is_better, unit=margin.unit)
 
 
 def pairs(group: Group) -> list[tuple[str, str]]:
@@ -116,42 +141,43 @@ def as_frame(found: Sequence[Comparison]) -> pd.DataFrame:
     """Return a row for each comparison, nothing rounded."""
     rows = []
     for one in found:
-        tests = one.judged.paired
-        mean, half = tests.interval
+        decision, (low, high) = one.decision, one.decision.interval
+        margin = margin_of(one.quantity)
         rows.append(
             {
                 "label": one.label,
                 "against": one.against,
                 "quantity": one.quantity,
-                "difference": mean,
-                "low": mean - half,
-                "high": mean + half,
-                "seeds": tests.seeds,
-                "p_t": tests.t,
-                "p_t_holm": one.judged.t,
-                "p_wilcoxon": tests.wilcoxon,
-                "p_wilcoxon_holm": one.judged.wilcoxon,
-                "least_p_wilcoxon": tests.least_wilcoxon,
-                "verdict": one.judged.verdict,
+                "difference": one.effect.estimate,
+                "low": low,
+                "high": high,
+                "unit": margin.unit,
+                "margin": margin.value,
+                "seeds": one.effect.seeds,
+                "images": one.effect.images,
+                "model": one.effect.model,
+                "p_apart_holm": decision.p_apart,
+                "p_within_holm": decision.p_within,
+                "verdict": decision.verdict.value,
+                "smallest_seen": decision.smallest_seen,
+                "seeds_needed": decision.seeds_needed,
+                "reason": decision.sentence,
             }
         )
     return pd.DataFrame(rows)
 
 
-TESTS: Mapping[TestName, str] = {"t": "Student's paired t-test", "wilcoxon": "Wilcoxon's signed-rank test"}
-
-
-def results_part(group: Group, test: TestName) -> Part:
+def results_part(group: Group) -> Part:
     """Return the table of all quantities, or a sentence where there are none."""
     if not group.measured:
         return Part("Results", ["Nothing but the training was measured; kattn eval and kattn attack do that."])
-    return Part("Results", [_results(group, test)])
+    return Part("Results", [_results(group)])
 
 
-def _results(group: Group, test: TestName) -> Table:
+def _results(group: Group) -> Table:
     quantities, labels = list(group.measured), group.labels
     rows, bold, tidy = [], set(), []
-    best = {quantity: clear_best(group.measured[quantity], quantity, test) for quantity in quantities}
+    best = {quantity: clear_best(group, quantity) for quantity in quantities}
     for at, label in enumerate(labels):
         cells, most = [label], 0
         for column, quantity in enumerate(quantities, 1):
@@ -168,22 +194,24 @@ def _results(group: Group, test: TestName) -> Table:
         rows.append([*cells, str(most)])
     caption = (
         f"{group.name}, results: {_measured(quantities)}, mean ± half of the 95 % Student-t interval over seeds. "
-        f"{_bold(bool(bold), test)}"
+        f"{_bold(bool(bold))}"
     )
     name = f"{group.slug}-results"
     return Table(name, caption, ["", *quantities, "seeds"], rows, bold=bold, data=pd.DataFrame(tidy))
 
 
-def clear_best(values: Mapping[str, Mapping[int, float]], quantity: str, test: TestName) -> str:
+def clear_best(group: Group, quantity: str) -> str:
     """Return the label that is better than every other one that has the quantity, after Holm; nothing without one."""
-    lower = measure_of(quantity).lower_is_better
+    values = group.measured[quantity]
     means = {label: sum(by_seed.values()) / len(by_seed) for label, by_seed in values.items()}
     if len(means) < 2:
         return ""
-    best = (min if lower else max)(means, key=lambda label: means[label])
-    family = [paired(values[best], other) for label, other in values.items() if label != best]
-    judged = judge(family, [lower] * len(family), test)
-    return best if all(one.verdict == BETTER for one in judged) else ""
+    best = (min if measure_of(quantity).lower_is_better else max)(means, key=lambda label: means[label])
+    others = [(best, label) for label in values if label != best]
+    effects = effects_of(group, quantity, others)
+    judged = decide([question_of(quantity, effect) for effect in effects.values()])
+    better = [one.verdict is Verdict.better for one in judged]
+    return best if len(better) == len(others) and all(better) else ""
 
 
 def _measured(quantities: Sequence[str]) -> str:
@@ -193,52 +221,54 @@ def _measured(quantities: Sequence[str]) -> str:
     return f"{listed(names)} {where}"
 
 
-def _bold(any_bold: bool, test: TestName) -> str:
-    rule = f"better than every other in its column by {TESTS[test]}, paired by seed, after Holm"
+def _bold(any_bold: bool) -> str:
+    rule = "better than every other in its column, after Holm"
     return f"Bold: {rule}." if any_bold else f"None is {rule}, so none is bold."
 
 
-def paired_part(group: Group, found: Sequence[Comparison], test: TestName) -> Part:
-    """Return the table of paired tests with what to know of it, or why there is none."""
-    return Part("Paired tests", list(_tests(group, found, test)))
+def compared_part(group: Group, found: Sequence[Comparison]) -> Part:
+    """Return the table of comparisons with what to know of it, or why there is none."""
+    return Part("Comparisons", list(_compared(group, found)))
 
 
-def _tests(group: Group, found: Sequence[Comparison], test: TestName) -> Iterator[Block]:
+def _compared(group: Group, found: Sequence[Comparison]) -> Iterator[Block]:
     if not found:
         yield _why_none(group)
         return
-    if why := too_few([one.judged.paired for one in found], test):
+    if why := too_few(found):
         yield why
-    data = as_frame(found)
     rows = []
     for one in found:
-        decimals = measure_of(one.quantity).decimals + 1
-        mean, half = one.judged.paired.interval
-        numbers = [signed(mean, decimals), interval(mean - half, mean + half, decimals)]
-        numbers += [p_value(one.judged.t), p_value(one.judged.wilcoxon), str(one.judged.paired.seeds)]
-        rows.append([one.label, one.against, one.quantity, *numbers, one.judged.verdict])
+        decimals, margin = measure_of(one.quantity).decimals + 1, margin_of(one.quantity)
+        low, high = one.decision.interval
+        numbers = [signed(one.effect.estimate, decimals), interval(low, high, decimals)]
+        numbers += [f"{margin.value:g} {margin.unit}".rstrip(), p_value(one.decision.p_value), str(one.effect.seeds)]
+        rows.append([one.label, one.against, one.quantity, *numbers, one.decision.verdict.value, _why(one)])
     caption = (
-        f"{group.name}, paired tests: differences from the baseline over the seeds of both, in points (of perplexity "
-        "in its own unit), with their 95 % Student-t intervals, which are not corrected. The verdict is by "
-        f"{TESTS[test]} at "
-        f"0.05, after Holm for the {len(found)} comparison{'s' * (len(found) > 1)} of this table."
+        f"{group.name}, comparisons: differences from the baseline over the seeds of both, in points (of perplexity in "
+        "%), with 95 % intervals, which nothing corrects. Their variance is pooled over the mechanisms of the table, "
+        "or of seeds and images where both say which images were right. The verdict is at 0.05, after Holm for the "
+        f"{counted(len(found), 'comparison')} of this table; the margins are ours."
     )
-    columns = ["", "against", "quantity", "difference", "95 % interval", "p (t, Holm)", "p (Wilcoxon, Holm)", "seeds"]
-    yield Table(f"{group.slug}-tests", caption, [*columns, "verdict"], rows, 3, ["verdict"], data=data)
-    if test == "t" and (few := _floors(data)):
-        yield few
+    columns = ["", "against", "quantity", "difference", "95 % interval", "margin", "p (Holm)", "seeds"]
+    words = ("verdict", "why")
+    yield Table(f"{group.slug}-tests", caption, [*columns, *words], rows, 3, words, data=as_frame(found))
 
 
-def _floors(data: pd.DataFrame) -> str:
-    """Return what Wilcoxon's test cannot do with these seeds, in a sentence."""
-    most = int(data["seeds"].max())
-    least = 2.0 ** (1 - most)
-    if most < 2 or least * len(data) <= 0.05:
+def _why(one: Comparison) -> str:
+    """Return what an undecided comparison could have seen and would take; of a decided one nothing."""
+    if one.decision.verdict is not Verdict.undecided:
         return ""
-    times = "" if least > 0.05 else f", times {len(data)} comparisons {min(1.0, least * len(data)):.3g}"
-    return (
-        f"Wilcoxon on {most} seeds cannot go below p = {least:.4g}{times}: by that test the seeds are too few to tell."
-    )
+    return one.decision.sentence.partition("; ")[2].rstrip(".")
+
+
+def too_few(found: Sequence[Comparison]) -> str:
+    """Return why none of these comparisons can tell anything, as a sentence; nothing where one can."""
+    most = max(one.effect.seeds for one in found)
+    if most >= FEW_SEEDS:
+        return ""
+    are = "is" if most == 1 else "are"
+    return f"{counted(most, 'seed')} {are} too few to tell two mechanisms apart; it takes three."
 
 
 def _why_none(group: Group) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from kattn_cli.report.groups import Group
 from kattn_cli.report.page import Part
 from kattn_cli.report.provenance import commits, machines, moment, records
-from kattn_cli.report.results import Comparison
+from kattn_cli.report.results import Comparison, too_few
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.comparison import BETTER, TOO_FEW, UNDECIDED, WORSE, TestName, too_few
+from kattn_cli.statistics.verdict import Verdict
 from kattn_cli.tables.measures import measure_of
 from kattn_cli.tables.text import bullets, code, counted, escaped, listed, p_value, signed
 
@@ -42,7 +41,6 @@ def introduction(runs: Sequence[Run], groups: Sequence[Group], command: str, lef
 def came_out(
     groups: Sequence[Group],
     found: Mapping[str, Sequence[Comparison]],
-    test: TestName,
     tallies: Mapping[str, str],
 ) -> Part:
     """Return a line for each group, and the tally of each paper's claims.
@@ -51,35 +49,40 @@ def came_out(
         found: the comparisons by the group's slug.
         tallies: of the claims of each paper, by its name.
     """
-    lines = [f"**{escaped(group.name)}:** {_group(found[group.slug], test)}" for group in groups]
+    lines = [f"**{escaped(group.name)}:** {_group(found[group.slug])}" for group in groups]
     lines += [f"**Claims of the {escaped(paper)} paper:** {tally}" for paper, tally in tallies.items()]
     return Part("What came out", [bullets(lines)] if lines else [])
 
 
-def _group(found: Sequence[Comparison], test: TestName) -> str:
+THAN = {
+    Verdict.better: "better than",
+    Verdict.worse: "worse than",
+    Verdict.equivalent: "equivalent within the margin to",
+}
+
+
+def _group(found: Sequence[Comparison]) -> str:
     if not found:
         return "nothing to compare."
-    if why := too_few([one.judged.paired for one in found], test):
+    if why := too_few(found):
         return why
-    apart = [one for one in found if one.judged.verdict in (BETTER, WORSE)]
-    counts = Counter(one.judged.verdict for one in found)
-    rest = [f"{counts[word]} {word}" for word in (UNDECIDED, TOO_FEW) if counts[word]]
-    if not apart:
-        return f"none of {counted(len(found), 'comparison')} is told apart."
-    by_word: dict[tuple[str, str, str], list[Comparison]] = {}
-    for one in apart:
-        by_word.setdefault((one.judged.verdict, one.against, one.quantity), []).append(one)
+    told = [one for one in found if one.decision.verdict in THAN]
+    if not told:
+        return f"all of {counted(len(found), 'comparison')} undecided."
+    by_word: dict[tuple[Verdict, str, str], list[Comparison]] = {}
+    for one in sorted(told, key=lambda one: list(THAN).index(one.decision.verdict)):
+        by_word.setdefault((one.decision.verdict, one.against, one.quantity), []).append(one)
     parts = [
-        f"{listed(map(_one, these))} {word} than {escaped(against)} in {escaped(quantity)}"
+        f"{listed(map(_one, these))} {THAN[word]} {escaped(against)} in {escaped(quantity)}"
         for (word, against, quantity), these in by_word.items()
     ]
-    others = f" ({', '.join(rest)})" if rest else ""
-    return f"{'; '.join(parts)}{others}."
+    rest = f" ({len(found) - len(told)} undecided)" if len(told) < len(found) else ""
+    return f"{'; '.join(parts)}{rest}."
 
 
 def _one(one: Comparison) -> str:
-    mean, _ = one.judged.paired.interval
-    return f"{escaped(one.label)} ({signed(mean, measure_of(one.quantity).decimals + 1)}, p {_p(one.judged.t)})"
+    difference = signed(one.effect.estimate, measure_of(one.quantity).decimals + 1)
+    return f"{escaped(one.label)} ({difference}, p {_p(one.decision.p_value)})"
 
 
 def _p(p: float) -> str:

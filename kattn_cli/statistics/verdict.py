@@ -16,13 +16,15 @@ from kattn_cli.statistics.power import FEW_SEEDS, LEVEL
 
 
 class Verdict(str, Enum):
-    """What an effect and its margin come to."""
+    """What an effect and its margin come to, or a number and its bound."""
 
     better = "better"
     worse = "worse"
     equivalent = "equivalent within the margin"
     excluded = "the paper's effect is excluded here"
     undecided = "undecided"
+    holds = "holds"
+    does_not_hold = "does not hold"
 
 
 @dataclass(frozen=True)

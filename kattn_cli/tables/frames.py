@@ -129,7 +129,9 @@ def _say_left_out(path: Path, count: int) -> None:
     console.print(f"{path}: {rows} left out; measure again to have their like of its weights now")
 
 
-def attack_frame(runs: Iterable[Run], run_as: str = "", gradient_as: str = "") -> pd.DataFrame:
+def attack_frame(
+    runs: Iterable[Run], run_as: str = "", gradient_as: str = "", *, correct: bool = False
+) -> pd.DataFrame:
     """Return the rows of ``attacks.csv``, one for each label, seed and measurement.
 
     Of several that differ in their images alone, that of the most counts: a quick look with ``--limit`` never mixes
@@ -137,9 +139,9 @@ def attack_frame(runs: Iterable[Run], run_as: str = "", gradient_as: str = "") -
     of ``step_size``.
 
     Args:
-        run_as, gradient_as: see :func:`frame`.
+        run_as, gradient_as, correct: see :func:`frame`.
     """
-    table = frame(runs, "attacks.csv", run_as=run_as, gradient_as=gradient_as)
+    table = frame(runs, "attacks.csv", correct=correct, run_as=run_as, gradient_as=gradient_as)
     if table.empty:
         return table
     for column in ("norm", "epsilon_units", "steps", "restarts", "targeted"):

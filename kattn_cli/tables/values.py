@@ -8,7 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from kattn_cli.runs.bits import CORRECT
 from kattn_cli.runs.run import Run
+from kattn_cli.tables.bits import Right, right_of
 from kattn_cli.tables.corruption_errors import ALL_TYPES, SEVERITIES, measured_together
 from kattn_cli.tables.frames import (
     attack_frame,
@@ -70,11 +72,34 @@ def labels_of(runs: Sequence[Run]) -> list[str]:
 
 def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
     """Return clean accuracy, and that under each attack; of fewer images than the rest, the name says of how many."""
-    attacked, parts = attack_frame(runs), []
+    table = _accuracy_rows(runs)
+    return table[["label", "run_seed", "quantity", "value"]] if len(table) else table
+
+
+def right_by_quantity(runs: Sequence[Run]) -> dict[str, dict[str, Right]]:
+    """Return quantity → label → seed → whether each image was right, of the accuracies in :func:`values`.
+
+    Labels of which a row does not say so are left out.
+    """
+    table = _accuracy_rows(runs, correct=True)
+    if CORRECT not in table:
+        return {}
+    found: dict[str, dict[str, Right]] = {}
+    for quantity, rows in table.groupby("quantity", sort=False):
+        said = rows[CORRECT].notna().groupby(rows["label"]).transform("all")
+        if said.any():
+            labels = rows[said].groupby("label", sort=False)
+            found[str(quantity)] = right_of({str(label): part for label, part in labels})
+    return found
+
+
+def _accuracy_rows(runs: Sequence[Run], correct: bool = False) -> pd.DataFrame:
+    """Return rows of ``eval.csv`` and ``attacks.csv``, one a label, seed and ``quantity``, with its ``value``."""
+    attacked, parts = attack_frame(runs, correct=correct), []
     if not attacked.empty:
         by_images = attacked.sort_values("images", kind="stable").assign(top1=lambda rows: rows["clean_top1"])
         parts.append(by_images[[one for one in OF_CLEAN if one in by_images]])
-    if not (evaluated := frame(runs, "eval.csv")).empty:
+    if not (evaluated := frame(runs, "eval.csv", correct=correct)).empty:
         parts.append(clean_rows(evaluated))
     if parts:
         clean = pd.concat(parts)
@@ -91,8 +116,7 @@ def _accuracies(runs: Sequence[Run]) -> pd.DataFrame:
             f"{quantity} ({images:,.0f} images)" if images < most and "images)" not in quantity else quantity
             for quantity, images in zip(table["quantity"], table["images"], strict=True)
         ]
-    latest = table.drop_duplicates(["label", "run_seed", "quantity"], keep="last")
-    return latest[["label", "run_seed", "quantity", "value"]]
+    return table.drop_duplicates(["label", "run_seed", "quantity"], keep="last")
 
 
 _TEXT = ["corpus", "split", "swap_share"]

@@ -12,7 +12,7 @@ import yaml
 
 from kattn_cli.papers import PAPERS
 from kattn_cli.papers.evidence import Evidence
-from kattn_cli.papers.verdict import corrected, rows_of
+from kattn_cli.papers.verdict import judged
 from kattn_cli.runs.columns import needed_of
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.run import Run
@@ -61,4 +61,4 @@ def judge(evidence: Evidence | list[Run], claim: str) -> pd.DataFrame:
     known = evidence if isinstance(evidence, Evidence) else Evidence(evidence)
     meant = [(paper, one) for paper in PAPERS.values() for one in paper.claims if claim in one.text]
     assert meant, claim
-    return corrected(pd.DataFrame([row for paper, one in meant for row in rows_of(paper, one, known)]))
+    return judged(meant, known)

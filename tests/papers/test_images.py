@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import yaml
 from papers.laid import laid, markdown
-from scipy import stats
 
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.run import Run, create_run
+from kattn_cli.statistics.two_way import compare
 
 SYMMETRIC_ABOVE = {"1:": {"name": "symmetric"}}
 SOFTMAX_ABOVE = {"1:": {"name": "softmax"}}
@@ -86,22 +86,27 @@ def test_ours_beside_the_paper_s(tmp_path: Path) -> None:
     assert attacked["mean"].to_dict() == pytest.approx({"sym": 21, "rpc": 25, "all": 21, "other": 22})
     assert attacked["paper"][["sym", "rpc", "all"]].tolist() == [4.98, 5.15, 6.12]
     assert attacked["paper_difference"]["all"] == pytest.approx(1.14)
-    assert attacked["verdict"][["rpc", "all", "other"]].tolist() == ["better", "not told apart", "better"]
-    interval = stats.t.interval(0.95, 2, loc=4, scale=stats.sem([3, 4, 5]))
-    assert attacked.loc["rpc", ["difference_low", "difference_high"]].tolist() == pytest.approx(interval)
+    assert attacked["verdict"][["rpc", "all", "other"]].tolist() == [
+        "better",
+        "undecided",
+        "equivalent within the margin",
+    ]
+    arms = {name: dict(enumerate(part)) for name, part in gains.items()}
+    (effect, *_) = compare(arms, [(name, "sym") for name in ("rpc", "all", "other")])
+    assert attacked.loc["rpc", ["difference_low", "difference_high"]].tolist() == pytest.approx(effect.interval())
     assert pd.isna(attacked["paper"]["other"])
 
     text = markdown(table, "rpc")
     assert "### RPC-Attention paper, Table 2: under attack; digits (8 × 8 pixels, 3 × 48, 2 epochs)\n" in text
     assert "| pgd 6/255 top-1 | 21.0 ± 2.5 (4.98) | " in text
-    assert "- rpc against symmetric: in the paper better in 2 of 2 numbers; here 1 better, 0 worse, 1 not told" in text
+    assert "- rpc against symmetric: in the paper better in 2 of 2 numbers; here 1 better, 1 undecided" in text
     assert "digits (the paper: ImageNet-1K); 8 × 8 pixels (the paper: 224 × 224 pixels); 3 × 48 (the paper: 12" in text
 
 
 def test_two_seeds_cannot_tell(tmp_path: Path) -> None:
     runs = [make_run(tmp_path, name, s, 80 + gain) for name, gain in (("sym", 0), ("rpc", 5)) for s in range(2)]
     table = laid(runs, "rpc")
-    assert set(table[table["label"] == "rpc"]["verdict"]) == {"too few seeds to tell"}
+    assert set(table[table["label"] == "rpc"]["verdict"]) == {"undecided"}
 
 
 def test_what_was_run_otherwise_is_not_compared(tmp_path: Path) -> None:
@@ -157,9 +162,7 @@ def test_primal_is_beside_table_7a(tmp_path: Path) -> None:
     assert clean_of(table, "paper", "top5") == {"softmax": 92.4, "primal_plus": 92.8}
     assert [clean_of(table, "table", metric)["softmax"] for metric in ("top1", "top5")] == ["table7a", "v1_table5"]
     assert clean_of(table, "paper_difference")["primal_plus"] == pytest.approx(1.5)
-    assert "| primal_plus | 80.0 | 75.7 | +0.0 (too few seeds to tell) | +1.5 | 99.0 | 92.8 |" in markdown(
-        table, "primal"
-    )
+    assert "| primal_plus | 80.0 | 75.7 | +0.0 (undecided) | +1.5 | 99.0 | 92.8 |" in markdown(table, "primal")
 
 
 def test_runs_that_were_not_measured_have_no_costs_either(tmp_path: Path) -> None:

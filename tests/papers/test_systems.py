@@ -126,9 +126,11 @@ def test_time_and_memory_beside_table_6_and_s_beside_table_10(hopper: list[Run])
 def test_what_is_claimed_of_acting_is_judged(hopper: list[Run]) -> None:
     judged = findings(Evidence(hopper), [PAPERS["primal"]])
     told = judged[judged["claim"].str.contains("Primal.\\+DT")].set_index("claim")
-    assert told.loc["Primal.+DT gets a higher reward than Decision Transformer.", "verdict"] == "holds"
-    assert told.loc["Primal.+DT takes about the time that Decision Transformer takes.", "verdict"] == "holds"
-    assert told.loc["Primal.+DT takes about the memory that Decision Transformer takes.", "verdict"] == "holds"
+    assert told.loc["Primal.+DT gets a higher reward than Decision Transformer.", "verdict"] == "better"
+    assert told.loc["Primal.+DT takes about the time that Decision Transformer takes.", "verdict"] == "no bound stated"
+    assert (
+        told.loc["Primal.+DT takes about the memory that Decision Transformer takes.", "verdict"] == "no bound stated"
+    )
 
 
 def test_returns_are_compared(hopper: list[Run]) -> None:
@@ -184,7 +186,7 @@ def test_segmentation_beside_table_6(canvases: list[Run]) -> None:
 def test_what_is_claimed_of_segmentation_is_judged(canvases: list[Run]) -> None:
     judged = findings(Evidence(canvases), [PAPERS["rpc"]]).set_index("claim")["verdict"]
     told = "Segmenter with RPC-Attention has a higher mean IoU than with symmetric attention on"
-    assert (judged[f"{told} clean images."], judged[f"{told} corrupted images."]) == ("holds", "does not hold")
+    assert (judged[f"{told} clean images."], judged[f"{told} corrupted images."]) == ("better", "worse")
 
 
 def test_of_some_corruptions_no_mean_is_given(tmp_path: Path) -> None:
@@ -226,7 +228,7 @@ def test_fan_is_judged_by_claims_of_its_own(tmp_path: Path) -> None:
     judged = findings(Evidence(runs), [PAPERS["rpc"]]).set_index("claim")["verdict"]
     fan = "FAN with RPC-Attention in its first layer is more accurate than with symmetric attention."
     plain = "RPC-Attention is more accurate than symmetric attention on clean images."
-    assert (judged[fan], judged[plain]) == ("holds", "not measured")
+    assert (judged[fan], judged[plain]) == ("better", "not measured")
 
 
 def test_a_mixture_of_experts_says_so(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from kattn_cli.commands.report import run as report_run
 from kattn_cli.commands.report.run import report
 from kattn_cli.commands.report.sources import find_sources
 from kattn_cli.papers import PAPERS
-from kattn_cli.papers.claim import Claim, Finding, judged
+from kattn_cli.papers.claim import Claim, Finding, against_bound
 from kattn_cli.papers.costs import beside_the_papers
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.page import page
@@ -61,7 +61,7 @@ def test_the_report_has_its_part(runs: Sequence[Run], tmp_path: Path) -> None:
     text = (tmp_path / "out" / "report.md").read_text()
     assert "## The Nimble paper" in text
     assert "Nimble paper, Table 1: digits" in text
-    assert "**Claims of the Nimble paper:** holds 1." in text
+    assert "**Claims of the Nimble paper:** better 1." in text
     numbers = pd.read_csv(tmp_path / "out" / "tables" / "nimble-numbers.csv").set_index("label")
     assert numbers["paper"].to_dict() == {"softmax": 90.0, "tssa": 92.5}
 
@@ -82,7 +82,7 @@ def test_reproduce_lists_its_plan(capfd: pytest.CaptureFixture[str]) -> None:
 def test_the_audit_s_page_judges_its_claim(runs: Sequence[Run]) -> None:
     text = page(findings(Evidence(runs)), ["robustness.png"], "kattn audit")
     assert "## Nimble: Attention Without Regret" in text
-    assert f"| {SENTENCE} | Table 1 | **holds** | 1 | tssa 3 \\[2.98, 3.02\\] | 2.5 |" in text
+    assert f"| {SENTENCE} | Table 1 | **better** | 1 | tssa 3 \\[2.98, 3.02\\] | 2.5 |" in text
 
 
 def test_its_costs_stand_beside_ours() -> None:
@@ -94,7 +94,7 @@ def test_its_costs_stand_beside_ours() -> None:
 
 def test_a_claim_is_a_function_and_a_line(runs: Sequence[Run], monkeypatch: pytest.MonkeyPatch) -> None:
     def settled(evidence: Evidence) -> list[Finding]:
-        return [judged(label, {0: 1.0, 1: 1.1, 2: 0.9}, above=0) for label, _ in evidence.labels("eval")]
+        return [against_bound(label, {0: 1.0, 1: 1.1, 2: 0.9}, above=0) for label, _ in evidence.labels("eval")]
 
     claim = Claim("§9", "All is settled.", "1; holds above 0", "kattn eval quickstart", settled)
     monkeypatch.setattr(of_rpc, "CLAIMS", [*of_rpc.CLAIMS, claim])

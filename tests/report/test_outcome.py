@@ -1,16 +1,19 @@
-"""Results and paired tests of runs with chosen accuracies: numbers by hand, bold only where it is earned."""
+"""Results and comparisons of runs with chosen accuracies: numbers by hand, bold only where it is earned."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from report.runs import one_group, write_accuracy, write_all
-from scipy import stats
 
 from kattn_cli.report.groups import groups_of
-from kattn_cli.report.results import comparisons, main_quantities, paired_part, pairs, results_part
+from kattn_cli.report.results import compared_part, comparisons, main_quantities, pairs, results_part
+from kattn_cli.runs.bits import packed
 from kattn_cli.runs.csv_rows import write_rows
+from kattn_cli.statistics.crossed import crossed
+from kattn_cli.statistics.two_way import compare
 from kattn_cli.tables.text import Table
 
 CLEAR = {
@@ -26,7 +29,7 @@ def the_table(part: object) -> Table:
 
 
 def test_results_have_mean_and_half_interval_and_the_clear_best_is_bold(tmp_path: Path) -> None:
-    table = the_table(results_part(one_group(tmp_path, CLEAR), "t"))
+    table = the_table(results_part(one_group(tmp_path, CLEAR)))
     assert list(table.columns) == ["", "clean", "seeds"]
     assert table.rows == [
         ["softmax", "80.0 ± 1.3", "4"],
@@ -40,43 +43,59 @@ def test_results_have_mean_and_half_interval_and_the_clear_best_is_bold(tmp_path
 
 def test_nothing_is_bold_where_the_best_is_not_apart_from_every_other(tmp_path: Path) -> None:
     near = {**CLEAR, "a/xca": (90.5, 90.0, 90.0, 89.0)}
-    table = the_table(results_part(one_group(tmp_path / "near", near), "t"))
+    table = the_table(results_part(one_group(tmp_path / "near", near)))
     assert not table.bold
     assert "so none is bold" in table.caption
     two = {name: values[:2] for name, values in CLEAR.items()}
-    assert not the_table(results_part(one_group(tmp_path / "two", two), "t")).bold
-    assert not the_table(results_part(one_group(tmp_path / "floor", CLEAR), "wilcoxon")).bold
+    assert not the_table(results_part(one_group(tmp_path / "two", two))).bold
 
 
-def test_paired_tests_by_hand(tmp_path: Path) -> None:
+def test_comparisons_by_hand(tmp_path: Path) -> None:
     group = one_group(tmp_path, CLEAR)
-    found = comparisons(group, "t")
-    table = the_table(paired_part(group, found, "t"))
+    table = the_table(compared_part(group, comparisons(group)))
     assert [row[:3] for row in table.rows] == [["primal", "softmax", "clean"], ["tssa", "softmax", "clean"]]
     assert [row[3] for row in table.rows] == ["−9.88", "+10.12"]
-    assert [row[-1] for row in table.rows] == ["worse", "better"]
-    raw = [stats.ttest_rel(CLEAR[f"a/{one}"], CLEAR["a/softmax"]).pvalue for one in ("primal", "tssa")]
+    assert [row[5] for row in table.rows] == ["1 points", "1 points"]
+    assert [row[-2:] for row in table.rows] == [["worse", ""], ["better", ""]]
+    values = {label.removeprefix("a/"): dict(enumerate(part)) for label, part in CLEAR.items()}
+    effects = compare(values, [("primal", "softmax"), ("tssa", "softmax")])
     assert table.data is not None
-    assert table.data["p_t"].tolist() == pytest.approx(raw)
-    assert table.data["p_t_holm"].tolist() == pytest.approx([max(2 * min(raw), one) for one in raw])
-    assert table.data["p_wilcoxon"].tolist() == [0.125, 0.125]
-    assert table.data["p_wilcoxon_holm"].tolist() == [0.25, 0.25]
+    assert table.data["low"].tolist() == pytest.approx([effect.interval()[0] for effect in effects])
+    assert (table.data["p_apart_holm"] >= [effect.p_apart() for effect in effects]).all()
+
+
+def test_what_is_within_the_margin_is_equivalent_and_what_is_not_told_says_what_it_takes(tmp_path: Path) -> None:
+    near = {"a/softmax": (80.0, 81.0, 79.0, 80.0), "a/tssa": (80.1, 81.2, 79.1, 80.0)}
+    table = the_table(compared_part(group := one_group(tmp_path / "near", near), comparisons(group)))
+    assert table.rows[0][-2:] == ["equivalent within the margin", ""]
+    wide = {"a/softmax": (80.0, 81.0, 79.0, 80.0), "a/tssa": (84.0, 78.0, 83.0, 79.0)}
+    table = the_table(compared_part(group := one_group(tmp_path / "wide", wide), comparisons(group)))
+    assert table.rows[0][-2] == "undecided"
+    assert "could have been seen (power 0.8); one of 1 takes " in table.rows[0][-1]
+
+
+def test_image_by_image_where_both_say_which_were_right(tmp_path: Path) -> None:
+    """80 of 100 images right at every seed of one, the same and ten others of the other: no spread of seeds alone."""
+    runs = []
+    for name, count in (("softmax", 80), ("tssa", 90)):
+        for seed in range(3):
+            right = np.arange(100) < count
+            right[seed] = False
+            run = write_accuracy(tmp_path, f"a/{name}", seed, float(right.sum()))
+            row = {"split": "test", "severity": 0, "images": 100, "top1": float(right.sum()), "top5": 99.0}
+            write_rows(run.folder / "eval.csv", [{**row, "correct": packed(right)}])
+            runs.append(run)
+    (group,) = groups_of(runs)
+    (found,) = comparisons(group)
+    assert (found.effect.estimate, found.effect.images, found.effect.seeds) == (10, 100, 3)
+    assert found.effect.model == crossed(group.right["clean"]["tssa"], group.right["clean"]["softmax"]).model
 
 
 def test_the_plain_words_where_seeds_are_too_few(tmp_path: Path) -> None:
-    five = {name: (*values, values[0] + 0.3) for name, values in CLEAR.items() if name != "a/tssa"}
-    group = one_group(tmp_path / "five", five)
-    blocks = paired_part(group, comparisons(group, "wilcoxon"), "wilcoxon").blocks
-    assert blocks[0] == "Too few seeds to tell: Wilcoxon on 5 seeds cannot go below p = 0.0625."
-    assert [row[-1] for row in the_table(paired_part(group, comparisons(group, "wilcoxon"), "wilcoxon")).rows] == [
-        "too few seeds to tell"
-    ]
-    by_t = paired_part(group, comparisons(group, "t"), "t").blocks
-    assert str(by_t[-1]).startswith("Wilcoxon on 5 seeds cannot go below p = 0.0625")
     one = one_group(tmp_path / "one", {"a/softmax": (80.0,), "a/tssa": (90.0,)})
-    part = paired_part(one, comparisons(one, "t"), "t")
+    part = compared_part(one, comparisons(one))
     assert part.blocks[0] == "1 seed is too few to tell two mechanisms apart; it takes three."
-    assert the_table(part).rows[0][3:] == ["+10.00", "", "", "1.000", "1", "too few seeds to tell"]
+    assert the_table(part).rows[0][3:9] == ["+10.00", "", "1 points", "", "1", "undecided"]
 
 
 def test_rpc_is_compared_with_symmetric_attention_and_others_with_softmax(tmp_path: Path) -> None:
@@ -105,7 +124,7 @@ def test_without_a_baseline_a_few_are_each_compared_with_each(tmp_path: Path) ->
     ]
     many = one_group(tmp_path / "many", {f"a/m{one}": (80.0,) for one in range(6)})
     assert pairs(many) == []
-    assert str(paired_part(many, [], "t").blocks[0]).startswith("No softmax attention is among them")
+    assert str(compared_part(many, []).blocks[0]).startswith("No softmax attention is among them")
 
 
 def test_the_main_attack_is_pgd_at_the_greatest_epsilon_that_leaves_something(tmp_path: Path) -> None:

@@ -10,9 +10,12 @@ import pytest
 from report.runs import one_group, write_accuracy
 
 from kattn_cli.papers import PAPERS
+from kattn_cli.papers.evidence import Evidence
+from kattn_cli.papers.verdict import findings, tally
 from kattn_cli.report.cost import Flops, cost_part
 from kattn_cli.report.groups import groups_of
 from kattn_cli.report.page import Part
+from kattn_cli.report.papers import claims_of, paper_part
 from kattn_cli.report.provenance import provenance_part
 from kattn_cli.report.results import comparisons
 from kattn_cli.report.settings import settings_part
@@ -85,8 +88,8 @@ def test_the_top_of_the_page(tmp_path: Path) -> None:
     (paragraph,) = introduction(group.runs, [group], "kattn report a_b", [])
     assert paragraph.startswith("6 runs of 2 mechanisms, seeds 0 to 2, on digits. Code: 1 commit (aaaaaaaa).")
     assert "The newest measurement ended on 2026-01-03 09:00 UTC. Made by `kattn report a_b`." in paragraph
-    found = {group.slug: comparisons(group, "t")}
-    part = came_out([group], found, "t", {"ToST": "holds 2."})
+    found = {group.slug: comparisons(group)}
+    part = came_out([group], found, {"ToST": "holds 2."})
     assert part.blocks == [
         "- **a: digits:** tssa (+10.17, p < 0.001) better than softmax in clean.\n"
         "- **Claims of the ToST paper:** holds 2."
@@ -97,30 +100,29 @@ def test_the_top_of_the_page(tmp_path: Path) -> None:
 
 def test_what_came_out_where_nothing_did(tmp_path: Path) -> None:
     group = one_group(tmp_path, {"a/softmax": (80.0, 81.0, 79.0), "a/tssa": (81.0, 79.0, 80.0)})
-    part = came_out([group], {group.slug: comparisons(group, "t")}, "t", {})
-    assert part.blocks == ["- **a: digits:** none of 1 comparison is told apart."]
-    part = came_out([group], {group.slug: comparisons(group, "wilcoxon")}, "wilcoxon", {})
-    assert "too few seeds to tell. Too few" not in str(part.blocks)
-    assert "Wilcoxon on 3 seeds cannot go below p = 0.25" in str(part.blocks)
+    part = came_out([group], {group.slug: comparisons(group)}, {})
+    assert part.blocks == ["- **a: digits:** all of 1 comparison undecided."]
 
 
-def test_a_claim_s_table_has_verdict_rule_and_command(tmp_path: Path) -> None:
-
-    from kattn_cli.papers.evidence import Evidence
-    from kattn_cli.papers.verdict import findings
-    from kattn_cli.report.papers import claims_of, paper_part, tally
-
+def test_a_claim_s_tables_have_verdict_rule_and_command_and_facts_stand_apart(tmp_path: Path) -> None:
     found = findings(Evidence.of([], []))
     own = claims_of(found, PAPERS["tost"])
     assert set(own["paper"]) == {PAPERS["tost"].title}
     assert tally(own) == f"not measured {len(own.drop_duplicates(['claim', 'where']))}."
-    rule = own.iloc[:1].assign(verdict="holds", label="tssa", mean=-1.5, low=-2.0, high=-1.0, seeds=3, p_holm=0.01)
-    part = paper_part(PAPERS["tost"], [], pd.concat([rule, own.iloc[1:]]))
-    judged, by_label = tables_of(part.parts[-1])
-    assert judged.rows[0][1] == "holds"
-    assert judged.rows[0][-2:] == [own["criterion"].iloc[0], own["command"].iloc[0]]
-    assert by_label.rows[0][1:7] == ["tssa", "−1.5 [−2, −1]", by_label.rows[0][3], "0.010", "3", "holds"]
-    assert own["claim"].iloc[1] not in {row[0] for row in judged.rows}
+    numbers = {"label": "tssa", "mean": -1.5, "low": -2.0, "high": -1.0, "seeds": 3, "p_holm": 0.01}
+    told = own.iloc[:1].assign(verdict="worse", reason="Worse: p = 0.01.", **numbers)
+    fact = own.iloc[1:2].assign(verdict="true", **numbers)
+    part = paper_part(PAPERS["tost"], [], pd.concat([told, fact, own.iloc[2:]]))
+    judged, by_label, facts = tables_of(part.parts[-1])
+    assert judged.rows[0][1] == "worse"
+    assert judged.rows[0][-3:] == [own["class"].iloc[0], own["criterion"].iloc[0], own["command"].iloc[0]]
+    assert by_label.rows[0][1:3] == ["tssa", "−1.5 [−2, −1]"]
+    assert by_label.rows[0][4:8] == ["0.010", "3", "worse", "Worse: p = 0.01."]
+    assert (facts.rows[0][0], facts.rows[0][4]) == (own["claim"].iloc[1], "true")
+    assert [len(judged.rows), len(by_label.rows), len(facts.rows)] == [1, 1, 1]
+    assert sentences(part.parts[-1]).startswith(
+        f"**Worse 1, not measured {len(own) - 2}. Facts: true 1.** A comparison is"
+    )
 
 
 @pytest.mark.parametrize("missing", ["eval.csv", "recipe.yaml"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -98,7 +97,7 @@ def _write_page(
     from kattn_cli.console import console
     from kattn_cli.papers.evidence import Evidence
     from kattn_cli.papers.page import page
-    from kattn_cli.papers.verdict import findings, verdicts
+    from kattn_cli.papers.verdict import findings, tally
     from kattn_cli.runs.whole_file import write_text
     from kattn_cli.tables.text import write_frame
 
@@ -106,6 +105,5 @@ def _write_page(
     write_frame(folder / "claims.csv", found)
     shown = [Path(os.path.relpath(path, folder)).as_posix() for path in pictures]
     write_text(folder / "audit.md", page(found, shown, shlex.join(["kattn", *sys.argv[1:]])))
-    counts = Counter(verdicts(found)["verdict"])
-    console.print("; ".join(f"{verdict}: {count}" for verdict, count in counts.most_common()))
+    console.print(f"Claims: {tally(found)}")
     return folder / "audit.md"

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kattn_cli.commands.options import Paper, QuietOption, ResultsOption, paper_option, silence_profiler
+from kattn_cli.errors import KattnError
 
 EXAMPLE = "Example:  kattn report results/reference --paper rpc --paper primal --paper tost"
-
-
-class Test(str, Enum):
-    """What a difference is judged by."""
-
-    t = "t"
-    wilcoxon = "wilcoxon"
 
 
 def report(
@@ -38,17 +31,17 @@ def report(
     output: Annotated[
         Path | None, typer.Option(help="Folder for the page and its files. [default: report in the results folder]")
     ] = None,
-    test: Annotated[
-        Test, typer.Option(help="Student's paired t-test or Wilcoxon's signed-rank test; both are shown.")
-    ] = Test.t,
+    test: Annotated[str, typer.Option(hidden=True)] = "",
     figures: Annotated[bool, typer.Option(help="Whether to draw the figures, which takes longest.")] = True,
     results: ResultsOption = Path("results"),
     quiet: QuietOption = False,
 ) -> None:
-    """One page from many runs: tables, paired tests, figures, cost, settings, where it comes from.
+    """One page from many runs: tables, comparisons, figures, cost, settings, where it comes from.
 
     As Markdown, as an HTML file that needs nothing beside it, and each table as CSV and LaTeX.
     """
+    if test:
+        raise KattnError(f"--test {test}: there is one way to a verdict now, which pools the variance; leave it out")
     silence_profiler()
     from kattn_cli.commands.report.run import report as write_report
     from kattn_cli.commands.report.sources import find_sources
@@ -59,5 +52,5 @@ def report(
     for one in found.left_out:
         console.print(f"Left out: {one}")
     folder = output or results / "report"
-    for path in write_report(found, folder, papers=paper or [], title=title, test=test.value, figures=figures):
+    for path in write_report(found, folder, papers=paper or [], title=title, figures=figures):
         console.print(path)

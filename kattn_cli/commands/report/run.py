@@ -21,17 +21,16 @@ from kattn_cli.commands.report.sources import CostTable, Sources
 from kattn_cli.errors import RunError
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.paper import Paper
-from kattn_cli.papers.verdict import findings
+from kattn_cli.papers.verdict import findings, tally
 from kattn_cli.report.cost import Flops, cost_part, cost_table_part
 from kattn_cli.report.groups import Group, groups_of
 from kattn_cli.report.page import Page, Part, Picture, slug, unique
-from kattn_cli.report.papers import beside_the_papers, claims_of, numbers_of, paper_part, tally
+from kattn_cli.report.papers import beside_the_papers, claims_of, numbers_of, paper_part
 from kattn_cli.report.provenance import provenance_part
-from kattn_cli.report.results import Comparison, comparisons, paired_part, results_part
+from kattn_cli.report.results import Comparison, compared_part, comparisons, results_part
 from kattn_cli.report.settings import settings_part
 from kattn_cli.report.summary import came_out, introduction
 from kattn_cli.runs.run import FORWARD_FLOPS
-from kattn_cli.tables.comparison import TestName
 
 TITLE = "Report"
 Begin = Callable[..., Callable[[], Any]]
@@ -45,7 +44,6 @@ def report(
     *,
     papers: Sequence[Paper] = (),
     title: str = TITLE,
-    test: TestName = "t",
     figures: bool = True,
 ) -> list[Path]:
     """Write ``report.md``, ``report.html``, and CSV, LaTeX and figures beside them; return the two pages.
@@ -67,11 +65,11 @@ def report(
         tables = [(cost.kind, cost.table) for cost in sources.tables]
         judged = findings(Evidence.of(sources.runs, tables)) if papers else pd.DataFrame()
         claims = {paper: claims_of(judged, paper) for paper in papers}
-        found = {group.slug: comparisons(group, test) for group in groups}
+        found = {group.slug: comparisons(group) for group in groups}
         flops = _flops(groups)
-        parts = [came_out(groups, found, test, {paper.method: tally(one) for paper, one in claims.items()})]
+        parts = [came_out(groups, found, {paper.method: tally(one) for paper, one in claims.items()})]
         for group, pictures in zip(groups, drawn, strict=False):
-            parts.append(_group(group, found[group.slug], flops, test, pictures()))
+            parts.append(_group(group, found[group.slug], flops, pictures()))
         for (cost, stem), pictures in zip(stemmed, costs_drawn, strict=False):
             parts.append(cost_table_part(cost.kind, cost.name, stem, cost.table, pictures()))
         numbers = dict(zip(papers, beside(), strict=True))
@@ -91,11 +89,9 @@ def _begin_drawing(
     return drawn, [begin(draw_table, cost, stem, output) for cost, stem in tables]
 
 
-def _group(
-    group: Group, found: Sequence[Comparison], flops: dict[str, Flops], test: TestName, pictures: Sequence[Picture]
-) -> Part:
+def _group(group: Group, found: Sequence[Comparison], flops: dict[str, Flops], pictures: Sequence[Picture]) -> Part:
     own = {label: flops[f"{group.slug} {label}"] for label in group.labels}
-    parts = [results_part(group, test), paired_part(group, found, test)]
+    parts = [results_part(group), compared_part(group, found)]
     parts += [Part("Figures", pictures)] if pictures else []
     return Part(group.name, [], [*parts, cost_part(group, own), settings_part(group), provenance_part(group)])
 

@@ -7,6 +7,7 @@ from papers.nimble import PAPER
 from kattn_cli.papers.claim import Claim, Finding
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.pairs import more_accurate
+from kattn_cli.tables.margins import CLEAN
 
 
 def _better(evidence: Evidence) -> list[Finding]:
@@ -18,8 +19,9 @@ CLAIMS = [
     Claim(
         "Table 1",
         "TSSA is nimbler than softmax.",
-        "difference of test top-1, paired by seed; holds above 0 points",
+        "difference of test top-1, paired by seed; better above 0",
         "kattn eval quickstart",
         _better,
+        margin=CLEAN,
     )
 ]

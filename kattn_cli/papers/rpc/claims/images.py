@@ -11,9 +11,10 @@ import pandas as pd
 from kattn_cli.papers.claim import Claim, Finding
 from kattn_cli.papers.described import FAN, image_run
 from kattn_cli.papers.evidence import Evidence
-from kattn_cli.papers.pairs import ImagePair, clean_pairs, image_pairs, judge_pairs
+from kattn_cli.papers.pairs import ImagePair, clean_pairs, differences, image_pairs
 from kattn_cli.papers.rpc import PAPER
 from kattn_cli.runs.run import Run
+from kattn_cli.tables.margins import ATTACKED, CLEAN, CORRUPTED, MCE, OUT_OF_DISTRIBUTION, SEGMENTED
 
 OURS, BASE = "rpc*", "symmetric"
 ATTACKS = {
@@ -69,28 +70,38 @@ def _under(attack: str, ours: str, base: str, evidence: Evidence) -> Iterator[Im
 def _attacked(attack: str, ours: str, base: str, model: str, evidence: Evidence) -> list[Finding]:
     table = "table5" if attack == "square" else "table2"
     pairs = _among(_under(attack, ours, base, evidence))
-    return judge_pairs(pairs, above=0, printed=_printed(table, attack, base=model))
+    return differences(pairs, above=0, printed=_printed(table, attack, base=model))
 
 
 def _fan_attacked(attack: str, evidence: Evidence) -> list[Finding]:
     pairs = _among(_under(attack, OURS, BASE, evidence), fan=True)
-    return judge_pairs(pairs, above=0, printed=partial(_printed_of_fan, "table10", attack))
+    return differences(pairs, above=0, printed=partial(_printed_of_fan, "table10", attack))
 
 
 def _fan_clean(evidence: Evidence) -> list[Finding]:
     pairs = _among(clean_pairs(evidence, OURS, BASE), fan=True)
-    return judge_pairs(pairs, above=0, digits=4, printed=partial(_printed_of_fan, "table9", "IN-1K"))
+    return differences(pairs, above=0, digits=4, printed=partial(_printed_of_fan, "table9", "IN-1K"))
 
 
 def _corrupted(ours: str, base: str, model: str, evidence: Evidence) -> list[Finding]:
     pairs = image_pairs(evidence, "corruption", ours, base, column="error", one_of=["types"])
-    return judge_pairs(_among(pairs), below=0, printed=_printed("table1", "IN-C", sign=-1, base=model))
+    return differences(_among(pairs), below=0, printed=_printed("table1", "IN-C", sign=-1, base=model))
 
 
 def _mce(evidence: Evidence) -> list[Finding]:
-    one_of = ["corruption", "reference"]
-    pairs = image_pairs(evidence, "corruption_errors", OURS, BASE, column="corruption_error", one_of=one_of)
-    return judge_pairs(_among(pairs), below=0, printed=_printed("table1", "IN-C", "mce"))
+    def compared(rows: pd.DataFrame) -> pd.DataFrame:
+        return rows.dropna(subset="corruption_error")
+
+    pairs = image_pairs(
+        evidence,
+        "corruption_errors",
+        OURS,
+        BASE,
+        choose=compared,
+        column="corruption_error",
+        one_of=["corruption", "reference"],
+    )
+    return differences(_among(pairs), below=0, printed=_printed("table1", "IN-C", "mce"))
 
 
 def _out_of_distribution(evidence: Evidence) -> list[Finding]:
@@ -98,12 +109,12 @@ def _out_of_distribution(evidence: Evidence) -> list[Finding]:
         return rows.dropna(subset="aupr") if "aupr" in rows else rows.iloc[:0].assign(aupr=0.0)
 
     pairs = image_pairs(evidence, "eval", OURS, BASE, column="aupr", choose=scored, one_of=["split"])
-    return judge_pairs(_among(pairs), above=0, printed=_printed("table1", "IN-O", "aupr"))
+    return differences(_among(pairs), above=0, printed=_printed("table1", "IN-O", "aupr"))
 
 
 def _clean(ours: str, base: str, model: str, evidence: Evidence) -> list[Finding]:
     pairs = _among(clean_pairs(evidence, ours, base))
-    return judge_pairs(pairs, above=0, digits=4, printed=_printed("table1", "IN-1K", base=model))
+    return differences(pairs, above=0, digits=4, printed=_printed("table1", "IN-1K", base=model))
 
 
 def _attack(name: str) -> str:
@@ -120,7 +131,7 @@ def _segments_better(row: str, corrupted: bool, metric: str, evidence: Evidence)
 
     one_of = ["corruption", "severity"]
     pairs = image_pairs(evidence, "segmentation", "rpc*", BASE, choose=chosen, column=metric, one_of=one_of)
-    return judge_pairs(pairs, above=0, printed=prints)
+    return differences(pairs, above=0, printed=prints)
 
 
 def _segmentation(what: str, row: str, corrupted: bool, metric: str, named: str) -> Claim:
@@ -129,9 +140,10 @@ def _segmentation(what: str, row: str, corrupted: bool, metric: str, named: str)
     return Claim(
         "E.5, Table 6",
         f"Segmenter with RPC-Attention has a higher {named} than with symmetric attention {what}.",
-        f"difference of {named}{over}, paired by seed; holds above 0 points",
+        f"difference of {named}{over}, paired by seed; better above 0",
         f"{CANVASES} --corruptions" if corrupted else CANVASES,
         judge,
+        margin=SEGMENTED,
     )
 
 
@@ -139,86 +151,97 @@ CLAIMS = [
     Claim(
         "Table 1",
         "RPC-Attention is more accurate than symmetric attention on clean images.",
-        "difference of test top-1, paired by seed; holds above 0 points",
+        "difference of test top-1, paired by seed; better above 0",
         "kattn eval fashion_mnist",
         partial(_clean, OURS, BASE, BASE),
+        margin=CLEAN,
     ),
     Claim(
         "Tables 1 and 4",
         "RPC-Attention is more robust than symmetric attention under corruption.",
-        "difference of the mean error over 15 types × 5 severities, paired by seed; holds below 0 points",
+        "difference of the mean error over 15 types × 5 severities, paired by seed; better below 0",
         CORRUPT,
         partial(_corrupted, OURS, BASE, BASE),
+        margin=CORRUPTED,
     ),
     Claim(
         "Tables 1 and 4",
         "RPC-Attention has a lower mCE than symmetric attention.",
-        "difference of mCE (with one reference model for both), paired by seed; holds below 0 points",
+        "difference of mCE (with one reference model for both), paired by seed; better below 0",
         f"{CORRUPT} --reference fashion_mnist/softmax",
         _mce,
+        margin=MCE,
     ),
     Claim(
         "Table 1",
         "RPC-Attention tells images out of distribution better than symmetric attention.",
-        "difference of AUPR, paired by seed; holds above 0 points",
+        "difference of AUPR, paired by seed; better above 0",
         "kattn eval fashion_mnist --ood FOLDER",
         _out_of_distribution,
+        margin=OUT_OF_DISTRIBUTION,
     ),
     *(
         Claim(
             "Table 2, Figure 3 (left)" if name in ("pgd", "fgsm") else "Table 2",
             f"RPC-Attention is more robust than symmetric attention under {attack}.",
-            f"difference of top-1 under attack, {MEASURED}, paired by seed; holds above 0 points",
+            f"difference of top-1 under attack, {MEASURED}, paired by seed; better above 0",
             _attack(name),
             partial(_attacked, name, OURS, BASE, BASE),
+            margin=ATTACKED,
         )
         for name, attack in ATTACKS.items()
     ),
     Claim(
         "§4.1, Table 5",
         "RPC-Attention is more robust under the black-box Square attack, so not by masked gradients.",
-        "difference of top-1 under attack, paired by seed; holds above 0 points",
+        "difference of top-1 under attack, paired by seed; better above 0",
         _attack("square"),
         partial(_attacked, "square", OURS, BASE, BASE),
+        margin=ATTACKED,
     ),
     Claim(
         "§4.1, Table 1",
         "More iterations in the first layer give cleaner data: six are more accurate than four.",
-        "difference of clean test top-1, paired by seed; holds above 0 points",
+        "difference of clean test top-1, paired by seed; better above 0",
         "kattn eval fashion_mnist",
         partial(_clean, "rpc_6", "rpc", "rpc 4"),
+        margin=CLEAN,
     ),
     Claim(
         "§4.1, Tables 1 and 4",
         "More iterations in the first layer give cleaner data: six are more robust than four under corruption.",
-        "difference of the mean error over 15 types × 5 severities, paired by seed; holds below 0 points",
+        "difference of the mean error over 15 types × 5 severities, paired by seed; better below 0",
         CORRUPT,
         partial(_corrupted, "rpc_6", "rpc", "rpc 4"),
+        margin=CORRUPTED,
     ),
     *(
         Claim(
             "§4.1, Table 2",
             f"More iterations in the first layer give cleaner data: six are more robust than four under {attack}.",
-            f"difference of top-1 under attack, {MEASURED}, paired by seed; holds above 0 points",
+            f"difference of top-1 under attack, {MEASURED}, paired by seed; better above 0",
             _attack(name),
             partial(_attacked, name, "rpc_6", "rpc", "rpc 4"),
+            margin=ATTACKED,
         )
         for name, attack in (("pgd", "PGD"), ("fgsm", "FGSM"))
     ),
     Claim(
         "E.7, Table 9",
         "FAN with RPC-Attention in its first layer is more accurate than with symmetric attention.",
-        "difference of test top-1, paired by seed; holds above 0 points",
+        "difference of test top-1, paired by seed; better above 0",
         "kattn eval fashion_mnist/fan",
         _fan_clean,
+        margin=CLEAN,
     ),
     *(
         Claim(
             "E.7, Table 10",
             f"Under {attack}, FAN with RPC-Attention in its first layer is more robust than with symmetric attention.",
-            f"difference of top-1 under attack, {MEASURED}, paired by seed; holds above 0 points",
+            f"difference of top-1 under attack, {MEASURED}, paired by seed; better above 0",
             f"kattn attack fashion_mnist/fan --{name} --limit 200",
             partial(_fan_attacked, name),
+            margin=ATTACKED,
         )
         for name, attack in (("pgd", "PGD"), ("fgsm", "FGSM"))
     ),

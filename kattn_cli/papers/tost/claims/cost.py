@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from kattn_cli.papers.claim import Claim, Finding, Verdict
-from kattn_cli.papers.cost_claims import decoding, less_than, scaling, share_of
+from kattn_cli.papers.claim import Claim, Fact, Finding, Kind, Scale, Truth
+from kattn_cli.papers.cost_claims import LINEAR, LONG, decoding, less_than, scaling, share_of
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.tost import PAPER
 
@@ -18,16 +18,16 @@ QUANTITIES = (("time", "milliseconds"), ("memory", "peak_mib"))
 def _fewer_parameters(evidence: Evidence) -> list[Finding]:
     models = ("tssa small", "xca small")
     prints = PAPER.ratio("table2", "model", "parameters_m", models)
-    found = []
+    found: list[Finding] = []
     for label, ours, theirs in evidence.pairs("metrics", "tost", "xcit"):
         manifests = [evidence.manifest(rows["folder"].iloc[0]) for rows in (ours, theirs)]
         if not all("parameters" in one for one in manifests):
             continue
         counts = [int(one["parameters"]) for one in manifests]
         share = counts[0] / counts[1]
-        verdict = Verdict.holds if share < 1 else Verdict.does_not_hold
+        truth = Truth.true if share < 1 else Truth.false
         beside = f"{counts[0]:,} against {counts[1]:,}"
-        found.append(Finding(label, share, share, share, 1, verdict, beside, paper_number=prints))
+        found.append(Fact(label, beside, prints, value=share, low=share, high=share, truth=truth))
     return found
 
 
@@ -38,13 +38,17 @@ CLAIMS = [
         "parameters over XCiT's; holds below 1",
         "kattn train audit",
         _fewer_parameters,
+        kind=Kind.arithmetic,
     ),
     Claim(
         "Table 1, Figure 1",
         "TSSA is linear in the number of tokens.",
-        "exponent of time (forward + backward) in N, one measurement; holds below 1.2",
-        "kattn complexity",
+        f"exponent of time (forward + backward) in N, one measurement with its interval; holds below {LINEAR:g}, our "
+        "bound",
+        "kattn benchmark time_exponents",
         partial(scaling, "tssa"),
+        kind=Kind.measurement,
+        scale=Scale(tokens=LONG),
     ),
     *(
         Claim(
@@ -55,6 +59,8 @@ CLAIMS = [
             "100 times the memory; softmax and mssa (CRATE) are fused here",
             FIGURE,
             partial(less_than, "tssa", OTHERS, quantity),
+            kind=Kind.measurement,
+            scale=Scale(tokens=LONG),
         )
         for name, quantity in QUANTITIES
     ),
@@ -65,6 +71,7 @@ CLAIMS = [
             f"{name} over softmax's, behind each context, one measurement; holds below 1",
             "kattn decoding --attention tssa",
             partial(decoding, "tssa", name),
+            kind=Kind.arithmetic if name == "memory" else Kind.measurement,
         )
         for name, _ in QUANTITIES
     ),
@@ -75,6 +82,7 @@ CLAIMS = [
             f"{name} of a forward pass over that with softmax attention, one measurement; holds below 1",
             MODELS,
             partial(share_of, "decoder/softmax", ("decoder/tssa",), "forward", name, 1.0),
+            kind=Kind.measurement,
         )
         for name in ("time", "memory")
     ),

@@ -6,8 +6,10 @@ from functools import partial
 
 import pandas as pd
 
-from kattn_cli.papers.claim import Claim, Finding, judged
-from kattn_cli.papers.evidence import Evidence, by_seed, less, shown
+from kattn_cli.papers.claim import Claim, Estimated, Finding, against_bound
+from kattn_cli.papers.evidence import Evidence, by_seed, shown
+from kattn_cli.papers.pairs import Pair
+from kattn_cli.tables.margins import FOREGROUND
 
 AUDIT = "kattn audit audit"
 
@@ -19,23 +21,26 @@ def _gain(rows: pd.DataFrame, kind: str) -> dict[int, float]:
 
 
 def _memberships_find_foreground(evidence: Evidence) -> list[Finding]:
-    found = []
+    found: list[Finding] = []
     for label, rows in evidence.labels("audit/foreground"):
         part = rows[rows["kind"] == "membership"]
         if len(part):
             auc = by_seed(part.assign(far=0.5 + (part["auc"] - 0.5).abs()), "far")
             other = by_seed(part.assign(far=0.5 + (part["null_auc"] - 0.5).abs()), "far")
             beside = f"area {shown(auc)}, with other images' foregrounds {shown(other)} (either side of 0.5)"
-            found.append(judged(label, _gain(rows, "membership"), above=0, beside=beside))
+            found.append(against_bound(label, _gain(rows, "membership"), above=0, beside=beside))
     return found
 
 
 def _class_maps_segment_better(base: str, evidence: Evidence) -> list[Finding]:
-    found = []
+    found: list[Finding] = []
     for label, ours, other in evidence.pairs("audit/foreground", "tost", base):
         means = [_gain(rows, "class_attention") for rows in (ours, other)]
-        beside = f"{shown(means[0])} against {shown(means[1])}"
-        found.append(judged(label, less(*means), above=0, beside=beside))
+        peers = {
+            name: _gain(rows, "class_attention") for name, rows in evidence.trained_with("audit/foreground", label)
+        }
+        pair = Pair(label, str(other["label"].iloc[0]), *means, peers)
+        found.append(Estimated(label, pair.beside(), effect=pair.effect(), why=pair.why))
     return found
 
 
@@ -52,10 +57,11 @@ CLAIMS = [
         Claim(
             "§4.2, Figures 5 and 10",
             f"The class token's maps segment images better than {name}'s.",
-            "|area − 0.5| for the foreground less that for other images' foregrounds, ToST's less the other's; "
-            "holds above 0",
+            "|area − 0.5| for the foreground less that for other images' foregrounds, ToST's less the other's, "
+            "paired by seed; better above 0",
             AUDIT,
             partial(_class_maps_segment_better, base),
+            margin=FOREGROUND,
         )
         for base, name in (("softmax", "a ViT"), ("xcit", "XCiT"))
     ),
