@@ -47,13 +47,13 @@ def symmetric(tmp_path: Path) -> Path:
     return path
 
 
-def measure(run: Run, capfd: pytest.CaptureFixture[str], command: str, *options: object) -> str:
+def measure(run: Run, capfd: pytest.CaptureFixture[str], command: str, *options: str | Path | int) -> str:
     said = kattn(capfd, command, run.folder, *options, "--limit", IMAGES, "--device", "cpu")
     assert said.code == 0, said.err
     return said.out
 
 
-def refused(capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
+def refused(capfd: pytest.CaptureFixture[str], *arguments: str | Path | int) -> str:
     said = kattn(capfd, *arguments, "--device", "cpu")
     assert said.code == 2
     return said.err.strip()
@@ -111,10 +111,8 @@ def test_attack_by_the_gradient_of_the_one_and_judged_on_the_other(
     by_name = dict(zip(("", "other"), models(run), strict=True))
     for run_as, judge in by_name.items():
         for gradient_as, source in by_name.items():
-            options = [
-                *(["--run-as", symmetric] if run_as else []),
-                *(["--gradient-as", symmetric] if gradient_as else []),
-            ]
+            options: list[str | Path] = ["--run-as", symmetric] if run_as else []
+            options += ["--gradient-as", symmetric] if gradient_as else []
             out = measure(run, capfd, "attack", *asked, *options)
             assert ("Checks" in out) == (not options), "checks are of a run in its own attention"
             found = fgsm(source.requires_grad_(False), images, labels, settings, torch.Generator())

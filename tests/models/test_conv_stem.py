@@ -56,7 +56,7 @@ def test_it_is_the_stem_of_tost() -> None:
 def test_a_model_with_it_and_the_names_of_its_weights() -> None:
     """By which the weights of runs are read again; everything but the stem is called as ever."""
     models = {
-        stem: build_model(Vit(stem=stem, patch_size=4, dim=32, depth=2, heads=2), Attention(name="softmax"), **FASHION)  # type: ignore[arg-type]
+        stem: build_model(Vit(stem=stem, patch_size=4, dim=32, depth=2, heads=2), Attention(name="softmax"), **FASHION)
         for stem in ("patch", "conv")
     }
     assert models["conv"](torch.rand(2, 1, 28, 28)).shape == (2, 10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_the_cell_of_ten_thousand_images_is_small(accuracy: float, most: int) ->
         lambda cell: base64.b64encode(b"no zlib").decode(),
     ],
 )
-def test_a_damaged_cell_is_found_where_it_is_read(tmp_path: Path, damage) -> None:  # type: ignore[no-untyped-def]
+def test_a_damaged_cell_is_found_where_it_is_read(tmp_path: Path, damage: Callable[[str], str]) -> None:
     cell = packed(np.random.default_rng(0).random(355) < 0.7)
     path = tmp_path / "eval.csv"
     path.write_text(f"split,images,top1,correct\ntest,355,70,{cell}\ntest,355,70,{damage(cell)}\n")
