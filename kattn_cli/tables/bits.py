@@ -47,7 +47,7 @@ def right_of(arms: Mapping[str, pd.DataFrame]) -> dict[str, Right]:
                 raise RunError(f"{folder}: seed {seed} of {arm} has several rows of one condition, where one counts")
             if not isinstance(row.get(CORRECT), str):
                 raise RunError(f"{folder}: its rows do not say which images were right; measure again with --again")
-            images = images_of(row)
+            images = images_of({str(column): cell for column, cell in row.items()})
             first = first or (folder, images)
             _require_same(*first, folder, images)
             found[arm][seed] = unpacked(row[CORRECT], int(row["images"]))
