@@ -15,8 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from kattn_cli.statistics.effect import NONE, ONE, SAME, Effect, StudentEffect
-from kattn_cli.statistics.power import Components
+from kattn_cli.statistics.effect import NONE, ONE, SAME, Effect
+from kattn_cli.statistics.power import (
+    LEVEL,
+    POWER,
+    Components,
+    half_width,
+    images_needed,
+    seeds_needed,
+    smallest_effect,
+    standard_errors,
+    tail,
+)
 
 Bits = Mapping[int, NDArray[np.bool_] | NDArray[np.floating]]
 """Seed → whether each image was right, ``(images,)``, of all seeds in the same order; or, of several conditions, in
@@ -29,10 +39,12 @@ IDENTICAL = "both are right on the very same images with every seed, as one mech
 def crossed(first: Bits, second: Bits) -> Effect:
     """Return the first's accuracy less the second's in points, over the seeds that both have.
 
-    The paired differences are a two-way table of seeds and images, both random. The mean's variance is
-    ``(max(MS_seeds, MS_both) + max(MS_images − MS_both, 0)) / (seeds × images)`` with Satterthwaite's degrees of
-    freedom (Hillis, 2007); seeds vary at least as much as their images make them vary, however equal a few of them are.
-    One seed has :class:`OneSeed`.
+    The paired differences are a two-way table of seeds and images, both random. The mean's variance is estimated by
+    ``(MS_seeds + max(MS_images − MS_both, 0)) / (seeds × images)``, as radiology does (Hillis, 2007). What is uncertain
+    of it is ``MS_seeds``, of few degrees of freedom. Whatever it is found to be, its expectation is at least that of
+    ``MS_both``: the images alone make seeds vary so much, however equal a few of them are. So its confidence
+    distribution, ``MS_seeds × (seeds − 1) / χ²``, is cut there, and p-values are averages over it. Where images vary
+    nothing, that is Student's test of the seeds' means. One seed has :class:`OneSeed`.
 
     Raises:
         ValueError: if the images are not as many for all seeds of both.
@@ -40,26 +52,20 @@ def crossed(first: Bits, second: Bits) -> Effect:
     seeds, gains, room, nothing = _gains(first, second)
     model = "crossed seeds × images"
     if not seeds:
-        return StudentEffect(math.nan, 0, 0, model, nothing=NONE)
+        return CrossedEffect(math.nan, 0, 0, model, nothing=NONE)
     count, images = gains.shape
     estimate = float(gains.mean())
     if count == 1:
         better, worse = int((gains > 0).sum()), int((gains < 0).sum())
         return OneSeed(estimate, 1, images, "these weights alone", 0, nothing or ONE, room, better, worse)
     of_seeds, of_images, both = _mean_squares(gains)
-    of_seeds, of_images = max(of_seeds, both), max(of_images - both, 0.0)
-    if nothing or not of_seeds > 0:
-        return StudentEffect(estimate, count, images, model, nothing=nothing or SAME, room=room)
-    return StudentEffect(
-        estimate,
-        count,
-        images,
-        model,
-        room=room,
-        standard_error=math.sqrt((of_seeds + of_images) / (count * images)),
-        df=(of_seeds + of_images) ** 2 / (of_seeds**2 / (count - 1) + of_images**2 / (images - 1)),
-        components=Components((of_seeds - both) / images, of_images / count, both),
-    )
+    of_images = max(of_images - both, 0.0)
+    if nothing or not max(of_seeds, both) > 0:
+        return CrossedEffect(estimate, count, images, model, 0, nothing or SAME, room)
+    cells = count * images
+    errors = standard_errors(of_seeds / cells, count, both / cells, of_images / cells)
+    components = Components(max(of_seeds - both, 0.0) / images, of_images / count, both)
+    return CrossedEffect(estimate, count, images, model, 0, "", room, errors, components)
 
 
 def pigeonhole(first: Bits, second: Bits, draws: int = 2000, seed: int = 0) -> DrawnEffect:
@@ -105,6 +111,48 @@ def _mean_squares(gains: NDArray[np.floating]) -> tuple[float, float, float]:
     left = gains - of_seeds - of_images + gains.mean()
     both = float((left**2).sum()) / ((count - 1) * max(images - 1, 1))
     return images * float(of_seeds.var(ddof=1)), count * float(of_images.var(ddof=1)), both
+
+
+@dataclass(frozen=True)
+class CrossedEffect(Effect):
+    """An effect of several seeds and images.
+
+    Attributes:
+        errors: its possible standard errors, see :func:`~kattn_cli.statistics.power.standard_errors`.
+        components: what varies, for other numbers of seeds and images; None where the effect tells nothing.
+    """
+
+    errors: NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
+    components: Components | None = None
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        if self.components is None:
+            return math.nan, math.nan
+        half = float(half_width(self.errors, 1 - level))
+        return self.estimate - half, self.estimate + half
+
+    def p_above(self, bound: float) -> float:
+        return self._p_value(self.estimate - bound)
+
+    def p_below(self, bound: float) -> float:
+        return self._p_value(bound - self.estimate)
+
+    def _p_value(self, distance: float) -> float:
+        if math.isnan(self.estimate):
+            return math.nan
+        return float(tail(distance, self.errors)) if self.components else 1.0
+
+    def power(self, effect: float, level: float = LEVEL) -> float:
+        return self.components.power(effect, self.seeds, self.images, level) if self.components else math.nan
+
+    def smallest(self, level: float = LEVEL, of: float = POWER) -> float:
+        return smallest_effect(self.components, self.seeds, self.images, level, of) if self.components else math.nan
+
+    def seeds_for(self, effect: float, level: float = LEVEL, of: float = POWER) -> int | None:
+        return seeds_needed(self.components, effect, self.images, level, of) if self.components else None
+
+    def images_for(self, effect: float, level: float = LEVEL, of: float = POWER) -> int | None:
+        return images_needed(self.components, effect, self.seeds, level, of) if self.components else None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from kattn_cli.statistics.power import LEVEL, POWER, Components, images_needed, seeds_needed, smallest_effect
+from kattn_cli.statistics.power import LEVEL, POWER, Components, seeds_needed, smallest_effect
 
 SAME = "all seeds give the same difference, and a spread of 0 is not a variance of 0"
 ONE = "one seed has no spread"
@@ -117,19 +117,14 @@ class StudentEffect(Effect):
     def power(self, effect: float, level: float = LEVEL) -> float:
         if not self.tells or self.components is None:
             return math.nan
-        return self.components.power(effect, self.seeds, self.images, level)
+        return self.components.power(effect, self.seeds, level=level)
 
     def smallest(self, level: float = LEVEL, of: float = POWER) -> float:
         if not self.tells or self.components is None:
             return math.nan
-        return smallest_effect(self.components, self.seeds, self.images, level, of)
+        return smallest_effect(self.components, self.seeds, level=level, of=of)
 
     def seeds_for(self, effect: float, level: float = LEVEL, of: float = POWER) -> int | None:
         if not self.tells or self.components is None:
             return None
-        return seeds_needed(self.components, effect, self.images, level, of)
-
-    def images_for(self, effect: float, level: float = LEVEL, of: float = POWER) -> int | None:
-        if not self.tells or self.components is None or not self.images:
-            return None
-        return images_needed(self.components, effect, self.seeds, level, of)
+        return seeds_needed(self.components, effect, level=level, of=of)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
 LEVEL = 0.05
@@ -20,6 +22,10 @@ FEW_SEEDS = 3
 MOST_SEEDS = 10_000
 MOST_IMAGES = 100_000_000
 _SHARES = (np.arange(1000) + 0.5) / 1000
+_ROOTS = (np.arange(200) + 0.5) / 200
+_TAIL = _ROOTS**3
+_WEIGHTS = _ROOTS**2 / (_ROOTS**2).sum()
+"""Shares of a distribution that lie dense where it begins, and their weights: a few seeds' variance may be near 0."""
 
 
 @dataclass(frozen=True)
@@ -43,25 +49,56 @@ class Components:
     def power(self, effect: float, seeds: int, images: int = 0, level: float = LEVEL) -> float:
         """Return how often the mean difference over so many seeds and images tells an effect of this size from 0.
 
-        It averages over what the variance between seeds is found to be, on which the degrees of freedom depend. A test
-        whose variance is pooled over several comparisons tells more; nothing is promised of that.
+        It averages over what the variance between seeds is found to be. A test whose variance is pooled over several
+        comparisons tells more; nothing is promised of that.
         """
         if not images:
             return power(effect, self.standard_error(seeds), seeds - 1, level)
-        of_seeds, of_images = self._parts(seeds, images)
-        found = of_seeds * special.chdtri(seeds - 1, 1 - _SHARES) / (seeds - 1)
-        found = np.maximum(found, self.both / images / seeds)
-        df = (found + of_images) ** 2 / (found**2 / (seeds - 1) + of_images**2 / max(images - 1, 1))
-        beyond = special.stdtrit(df, 1 - level / 2) * np.sqrt(found + of_images)
+        beyond = _beyond(self, seeds, images, level)
         error = self.standard_error(seeds, images)
         told = special.ndtr((abs(effect) - beyond) / error) + special.ndtr((-abs(effect) - beyond) / error)
-        return float(told.mean())
+        return float(told @ _WEIGHTS)
 
     def _parts(self, seeds: int, images: int) -> tuple[float, float]:
         """Return the variance of the mean by what is estimated between seeds, and by what is left of images."""
         if not images:
             return self.seed / seeds, 0.0
         return (self.seed + self.both / images) / seeds, self.image / images
+
+
+def standard_errors(of_seeds: ArrayLike, seeds: int, least: float, of_images: float) -> NDArray[np.floating]:
+    """Return those that a mean may have, ``(…, 200)``, with weights :data:`_WEIGHTS`: its confidence distribution.
+
+    Args:
+        of_seeds: the variance that ``seeds`` seeds give the mean, as it is found, ``(…)``.
+        least: below which it cannot lie, since images alone make seeds vary so much.
+        of_images: the variance that images give it.
+    """
+    possible = np.asarray(of_seeds)[..., None] * (seeds - 1) / special.chdtri(seeds - 1, 1 - _TAIL)
+    return np.sqrt(np.maximum(possible, least) + of_images)
+
+
+def tail(distance: ArrayLike, errors: NDArray[np.floating]) -> NDArray[np.floating]:
+    """Return how often a mean with such :func:`standard_errors` lies so far, or farther, above what it estimates."""
+    return special.ndtr(-np.asarray(distance)[..., None] / errors) @ _WEIGHTS
+
+
+def half_width(errors: NDArray[np.floating], level: float) -> NDArray[np.floating]:
+    """Return how far a mean with such :func:`standard_errors`, ``(…, 200)``, errs so often, on two sides."""
+    low, high = np.zeros(errors.shape[:-1]), errors.max(-1) * special.ndtri(1 - level / 2)
+    for _ in range(50):
+        middle = (low + high) / 2
+        inside = tail(middle, errors) > level / 2
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return high
+
+
+@lru_cache(maxsize=64)
+def _beyond(components: Components, seeds: int, images: int, level: float) -> NDArray[np.floating]:
+    """Return how far from 0 the mean must lie to be told from it, by the quantiles of the variance that is found."""
+    of_seeds, of_images = components._parts(seeds, images)
+    found = of_seeds * special.chdtri(seeds - 1, 1 - _TAIL) / (seeds - 1)
+    return half_width(standard_errors(found, seeds, components.both / images / seeds, of_images), level)
 
 
 def power(effect: float, standard_error: float, df: float, level: float = LEVEL) -> float:

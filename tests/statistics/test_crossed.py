@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from kattn_cli.statistics.crossed import Bits, OneSeed, crossed, pigeonhole
-from kattn_cli.statistics.effect import StudentEffect
+from kattn_cli.statistics.crossed import Bits, CrossedEffect, OneSeed, crossed, pigeonhole
 from kattn_cli.statistics.verdict import Question, Verdict, decide
 
 
@@ -24,19 +23,34 @@ def drawn(
     return dict(enumerate(first)), dict(enumerate(second))
 
 
-def test_the_interval_is_that_of_the_two_way_table_of_differences() -> None:
+def test_what_varies_is_that_of_the_two_way_table_of_differences() -> None:
     """Mean squares by a least-squares fit of seed and image."""
-    first, second = drawn(4, 60, np.random.default_rng(0))
+    first, second = drawn(4, 60, np.random.default_rng(0), of_seed=3.0)
     found = crossed(first, second)
-    assert isinstance(found, StudentEffect)
+    assert isinstance(found, CrossedEffect)
     gains = 100 * np.stack([first[seed].astype(float) - second[seed] for seed in first])
     seeds, images = (one.ravel() for one in np.indices(gains.shape))
     design = np.column_stack([np.eye(4)[seeds], np.eye(60)[images]])
     left = gains.ravel() - design @ np.linalg.lstsq(design, gains.ravel(), rcond=None)[0]
     both = (left**2).sum() / (3 * 59)
-    variance = (max(60 * gains.mean(1).var(ddof=1), both) + max(4 * gains.mean(0).var(ddof=1) - both, 0)) / 240
-    assert found.standard_error == pytest.approx(math.sqrt(variance))
     assert found.estimate == pytest.approx(gains.mean())
+    assert found.components is not None
+    assert found.components.both == pytest.approx(both)
+    assert found.components.seed == pytest.approx(gains.mean(1).var(ddof=1) - both / 60)
+    assert found.components.image == pytest.approx(max(gains.mean(0).var(ddof=1) - both / 4, 0))
+
+
+def test_where_images_vary_nothing_it_is_students_test_of_seeds() -> None:
+    """Each seed's images are all alike but for the two that its arms differ by."""
+    points = [3, 9, 5, 6]
+    second = {seed: np.zeros(1000, bool) for seed in range(4)}
+    first = {seed: np.arange(1000) < 10 * point for seed, point in enumerate(points)}
+    found = crossed(first, second)
+    student = stats.ttest_1samp(points, 0)
+    low, high = student.confidence_interval()
+    ours = found.interval()
+    assert ours[0] <= low + 0.01 < high - 0.01 <= ours[1]
+    assert found.p_apart() >= student.pvalue * 0.99
 
 
 def test_the_pigeonhole_bootstrap_agrees_where_seeds_are_many() -> None:
@@ -59,9 +73,8 @@ def test_a_mixed_logistic_model_agrees() -> None:
     kinds = np.repeat([0, 1, 2, 3], [150, 10, 10, 150])
     fitted = glm.BinomialBayesMixedGLM(right.ravel().astype(float), fixed, random, kinds).fit_vb()
     found = crossed(first, second)
-    assert isinstance(found, StudentEffect)
     logits = fitted.fe_mean[1] / fitted.fe_sd[1]
-    points = found.estimate / found.standard_error
+    points = stats.t.isf(found.p_above(0), 9)
     assert points > 2
     assert logits == pytest.approx(points, rel=0.35)
 
@@ -72,9 +85,9 @@ def test_few_equal_seeds_do_not_hide_what_the_images_vary() -> None:
     second = {seed: np.zeros(100, bool) for seed in range(3)}
     first = {seed: np.isin(np.arange(100), random.choice(100, 30, replace=False)) for seed in range(3)}
     found = crossed(first, second)
-    assert isinstance(found, StudentEffect)
     assert found.estimate == pytest.approx(30)
-    assert 1 < found.standard_error < 10
+    low, high = found.interval()
+    assert 15 < low < high < 45
 
 
 @pytest.mark.parametrize(
