@@ -122,7 +122,7 @@ class CrossedEffect(Effect):
         components: what varies, for other numbers of seeds and images; None where the effect tells nothing.
     """
 
-    errors: NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
+    errors: NDArray[np.floating] = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
     components: Components | None = None
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -200,7 +200,7 @@ class OneSeed(Effect):
 class DrawnEffect(Effect):
     """An effect by the percentiles of its bootstrap draws."""
 
-    draws: NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
+    draws: NDArray[np.floating] = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         if self.nothing:
