@@ -27,7 +27,7 @@ from pathlib import Path
 
 import yaml
 
-from kattn_cli.tables.statistics import wilson_interval
+from kattn_cli.statistics.intervals import wilson_interval
 
 ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENTS = Path(__file__).with_name("equivalent_mutants.yaml")
@@ -63,8 +63,8 @@ ROOMS = {
     "kernels": Room(("kattn_cli/kernels/*",), ("tests/attention", "tests/kernels")),
     "attacks": Room(("kattn_cli/attacks/*",), ("tests/attacks",)),
     "statistics": Room(
-        tuple(f"kattn_cli/tables/{name}.py" for name in ("statistics", "comparison", "corruption_errors", "frames")),
-        ("tests/tables",),
+        ("kattn_cli/statistics/*", "kattn_cli/tables/corruption_errors.py", "kattn_cli/tables/frames.py"),
+        ("tests/statistics", "tests/tables"),
     ),
     "training": Room(("kattn_cli/training/*",), ("tests/training", "tests/data/test_text_windows.py")),
 }

@@ -19,8 +19,8 @@ def test_nineteen_of_twenty_mutants_are_killed(room: str, tmp_path: Path) -> Non
 
 def test_functions_of_mutants() -> None:
     assert function_of("kattn_cli.attacks.sld.x__sparse__mutmut_34") == "kattn_cli.attacks.sld._sparse"
-    name = "kattn_cli.tables.comparison.xǁPairedǁverdict__mutmut_3"
-    assert function_of(name) == "kattn_cli.tables.comparison.Paired.verdict"
+    name = "kattn_cli.statistics.effect.xǁEffectǁp_apart__mutmut_3"
+    assert function_of(name) == "kattn_cli.statistics.effect.Effect.p_apart"
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:

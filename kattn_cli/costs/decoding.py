@@ -16,7 +16,7 @@ from torch.utils.benchmark import Timer
 
 from kattn_cli.costs.memory import MIB, bounded_memory, peak_memory
 from kattn_cli.errors import is_out_of_memory
-from kattn_cli.tables.statistics import median_interval
+from kattn_cli.statistics.intervals import median_interval
 
 FED_AT_ONCE = 2048
 """Tokens of a context that a mechanism is given at a time."""

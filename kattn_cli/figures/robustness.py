@@ -8,10 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from kattn_cli.figures.style import Palette, band, integer_ticks, leftmost, legend_above, panels, save, side_by_side
+from kattn_cli.statistics.intervals import wilson_interval
 from kattn_cli.tables.attack_names import SIGNS
 from kattn_cli.tables.frames import over_seeds, seeds_caption
 from kattn_cli.tables.measurements import apart, settings
-from kattn_cli.tables.statistics import wilson_interval
 
 TITLED = ["attack", "norm", "epsilon_units", "targeted"]
 """What a title tells of a panel anyway; of all else it tells what differs between panels."""

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 
 from kattn_cli.figures import style
 from kattn_cli.figures.style import DASHES, Palette, band, legend_above, panels, save, side_by_side
+from kattn_cli.statistics.intervals import mean_interval
 from kattn_cli.tables.frames import over_seeds, seeds_caption, shared_folder
-from kattn_cli.tables.statistics import mean_interval
 
 HATCHES = ("", "//", "..", "xx", "--", "\\\\", "++", "oo")
 """Of bars, as :data:`~kattn_cli.figures.style.DASHES` are of lines."""

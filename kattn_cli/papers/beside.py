@@ -12,6 +12,7 @@ import pandas as pd
 from kattn_cli.papers.described import FAN, PLAIN, SEGMENTER, Described
 from kattn_cli.papers.paper import Paper, Printed
 from kattn_cli.papers.values import Data, Measured
+from kattn_cli.statistics.intervals import mean_interval
 from kattn_cli.statistics.two_way import compare
 from kattn_cli.statistics.verdict import Question, decide
 from kattn_cli.tables.margins import (
@@ -25,7 +26,6 @@ from kattn_cli.tables.margins import (
     SCORED,
     SEGMENTED,
 )
-from kattn_cli.tables.statistics import mean_interval
 
 KEY = ["table", "row", "metric", "setting", "measured", "share"]
 COLUMNS = ["paper_name", *KEY, "label", "model", "mean", "low", "high", "seeds", "paper", "baseline"]

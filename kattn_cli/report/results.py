@@ -11,13 +11,13 @@ from kattn_cli.report.groups import Group
 from kattn_cli.report.page import Block, Part
 from kattn_cli.statistics.crossed import crossed
 from kattn_cli.statistics.effect import Effect
+from kattn_cli.statistics.intervals import mean_interval
 from kattn_cli.statistics.power import FEW_SEEDS
 from kattn_cli.statistics.two_way import compare
 from kattn_cli.statistics.verdict import Decision, Question, Verdict, decide
 from kattn_cli.tables.frames import attack_frame
 from kattn_cli.tables.margins import in_percent, margin_of
 from kattn_cli.tables.measures import BEST, PERPLEXITY, measure_of
-from kattn_cli.tables.statistics import mean_interval
 from kattn_cli.tables.text import Table, counted, interval, listed, mean_and_half, p_value, signed
 
 BASELINE, KERNEL_BASELINE = "softmax", "symmetric"

@@ -12,11 +12,11 @@ import pandas as pd
 from kattn_cli.console import console, print_wide
 from kattn_cli.figures.study import draw_effects
 from kattn_cli.runs.whole_file import write_text
+from kattn_cli.statistics.intervals import mean_interval
 from kattn_cli.studies.answer import Answer
 from kattn_cli.studies.evidence import Numbers
 from kattn_cli.studies.judgement import Judged
 from kattn_cli.studies.registration import Registration, changes
-from kattn_cli.tables.statistics import mean_interval
 from kattn_cli.tables.text import (
     code,
     counted,

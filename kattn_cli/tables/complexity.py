@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from kattn_cli.tables.statistics import power_law
+from kattn_cli.statistics.intervals import power_law
 
 QUANTITIES = {"milliseconds": "time (ms)", "peak_mib": "peak memory (MiB)"}
 SETTING = ["dtype", "causal", "dim", "heads", "batch"]

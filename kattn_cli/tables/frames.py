@@ -19,10 +19,10 @@ from kattn_cli.runs.csv_rows import parsed
 from kattn_cli.runs.identity import DEFAULTS, OTHERWISE, WEIGHTS, identity
 from kattn_cli.runs.run import Run, Snapshot
 from kattn_cli.runs.weights import fingerprints_now, has_still
+from kattn_cli.statistics.intervals import mean_interval
 from kattn_cli.tables.attack_names import named, with_step_share
 from kattn_cli.tables.corruption_errors import errors_by_type, measured_together
 from kattn_cli.tables.measurements import IMAGES, apart, settings
-from kattn_cli.tables.statistics import mean_interval
 
 KEPT = "kept"
 """What the column ``checkpoint`` says of weights that were kept along the way and not chosen."""

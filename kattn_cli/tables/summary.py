@@ -9,8 +9,8 @@ import pandas as pd
 
 from kattn_cli.console import console, print_wide
 from kattn_cli.runs.run import Run
+from kattn_cli.statistics.intervals import mean_interval
 from kattn_cli.tables.measures import measure_of
-from kattn_cli.tables.statistics import mean_interval
 from kattn_cli.tables.text import listed, mean_and_half
 from kattn_cli.tables.values import values
 

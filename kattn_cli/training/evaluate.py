@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kattn_cli.errors import DataError
 from kattn_cli.models import AttentionModel, auxiliary_loss
-from kattn_cli.tables.statistics import expected_calibration_error
+from kattn_cli.statistics.scores import expected_calibration_error
 
 EVAL_BATCH = 256
 

@@ -17,7 +17,7 @@ from kattn_cli.commands.benchmark import measure as run
 from kattn_cli.commands.benchmark.item import Check, Outcome, Place
 from kattn_cli.commands.benchmark.items import bandwidth, growth, races
 from kattn_cli.costs.roofline import Ceilings, Work
-from kattn_cli.tables.statistics import median_interval
+from kattn_cli.statistics.intervals import median_interval
 
 QUICK = ("--rounds", "6", "--seconds", "0.001", "--device", "cpu")
 

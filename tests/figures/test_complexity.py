@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from kattn_cli.figures.complexity import draw_complexity
 from kattn_cli.figures.style import COLOURS
+from kattn_cli.statistics.intervals import power_law
 from kattn_cli.tables.complexity import exponents, not_counted, shortfalls, summary
-from kattn_cli.tables.statistics import power_law
 
 SIZES = (64, 128, 256, 512)
 EXPONENT = {("softmax", "fast"): 2, ("softmax", "slow"): 2, ("tssa", "fast"): 1, ("tssa#2", "fast"): 1}

@@ -16,7 +16,7 @@ from kattn_cli.figures.rollouts import draw_rollouts, score_points
 from kattn_cli.figures.style import COLOURS
 from kattn_cli.runs.csv_rows import write_rows
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.statistics import mean_interval
+from kattn_cli.statistics.intervals import mean_interval
 from kattn_cli.tables.values import ROLLOUTS_CSV, asked_for
 
 RECIPE = {"name": "d4rl", "environment": "hopper"}

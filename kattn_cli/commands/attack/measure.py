@@ -33,8 +33,8 @@ from kattn_cli.runs.csv_rows import append_rows, changing, read_frame, read_rows
 from kattn_cli.runs.identity import OTHERWISE
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
+from kattn_cli.statistics.intervals import wilson_interval
 from kattn_cli.tables.attack_names import attack_name
-from kattn_cli.tables.statistics import wilson_interval
 from kattn_cli.training.evaluate import topk_correct
 from kattn_cli.training.opened import OpenImageRun, as_image_run
 from kattn_cli.training.seed import Stream, generator

@@ -16,8 +16,8 @@ from kattn_cli.commands.sweep.record import Record, State, counted
 from kattn_cli.console import console
 from kattn_cli.recipe.schema import flat
 from kattn_cli.recipe.sweep import spelled
+from kattn_cli.statistics.intervals import mean_interval
 from kattn_cli.tables.measures import best_epoch
-from kattn_cli.tables.statistics import mean_interval
 from kattn_cli.tables.text import mean_and_half
 
 SHOWN = 16

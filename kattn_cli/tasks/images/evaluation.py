@@ -18,7 +18,7 @@ from kattn_cli.runs.bits import CORRECT, packed
 from kattn_cli.runs.csv_rows import replace_rows
 from kattn_cli.runs.provenance import provenance
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.statistics import wilson_interval
+from kattn_cli.statistics.intervals import wilson_interval
 from kattn_cli.tasks.expert_loads import note_evaluation
 from kattn_cli.tasks.task import Asked
 from kattn_cli.training.evaluate import Outputs, outputs_on

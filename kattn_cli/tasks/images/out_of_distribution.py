@@ -18,7 +18,7 @@ from kattn_cli.errors import DataError, KattnError
 from kattn_cli.runs.bits import CORRECT
 from kattn_cli.runs.csv_rows import read_rows
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.statistics import aupr
+from kattn_cli.statistics.scores import aupr
 from kattn_cli.tasks.images.evaluation import EVAL_CSV, Evaluated, Step, Subject
 from kattn_cli.tasks.task import named_paths
 from kattn_cli.training.evaluate import outputs_on

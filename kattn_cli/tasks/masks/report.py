@@ -13,8 +13,8 @@ from kattn_cli.console import console, print_wide
 from kattn_cli.errors import stoppable
 from kattn_cli.figures.segmentation import Predicted, draw_sheet
 from kattn_cli.runs.run import Run
+from kattn_cli.statistics.intervals import mean_interval
 from kattn_cli.tables.frames import frame
-from kattn_cli.tables.statistics import mean_interval
 from kattn_cli.tables.text import mean_and_half
 from kattn_cli.tables.values import segmentation_frame, segmentation_summary
 from kattn_cli.tasks.images.corruptions import Corruptions

@@ -9,7 +9,7 @@ import pandas as pd
 from kattn_cli.console import console, print_wide
 from kattn_cli.errors import stoppable
 from kattn_cli.runs.run import Run
-from kattn_cli.tables.statistics import mean_interval
+from kattn_cli.statistics.intervals import mean_interval
 from kattn_cli.tables.text import mean_and_half
 from kattn_cli.tasks.task import Asked
 from kattn_cli.tasks.text.perplexity import Measured, Text, measure_perplexity

@@ -9,7 +9,7 @@ from kattn_cli.costs.roofline import causal_tssa_work, tssa_work
 from kattn_cli.kernels.causal_tssa.operator import causal_tssa
 from kattn_cli.kernels.tssa.operator import tssa
 from kattn_cli.runs.csv_rows import Row
-from kattn_cli.tables.statistics import median_interval
+from kattn_cli.statistics.intervals import median_interval
 
 TOKENS = 2**17
 SHARE = {"cuda": 0.6}

@@ -9,7 +9,7 @@ from kattn_cli.attention import ATTENTIONS
 from kattn_cli.commands.benchmark.item import DIM, Check, Outcome, Place, by_version
 from kattn_cli.costs.decoding import decoding_costs
 from kattn_cli.runs.csv_rows import Row
-from kattn_cli.tables.statistics import power_law
+from kattn_cli.statistics.intervals import power_law
 
 LENGTHS = tuple(2**k for k in range(11, 16))
 LINEAR = 1.1

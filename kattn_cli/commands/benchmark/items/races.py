@@ -28,7 +28,7 @@ from kattn_cli.kernels.primal.equations import cosine_scores, ksvd_objective, ks
 from kattn_cli.kernels.tssa.equations import tssa_naive
 from kattn_cli.kernels.tssa.operator import tssa
 from kattn_cli.runs.csv_rows import Row
-from kattn_cli.tables.statistics import median_interval
+from kattn_cli.statistics.intervals import median_interval
 
 Bounds = Mapping[str, float]
 """By type of device."""

@@ -6,7 +6,7 @@ from kattn_cli.commands.benchmark.item import Check, Outcome, Place, by_version
 from kattn_cli.commands.model_costs.models import Measured, measured_models
 from kattn_cli.costs.timing import Program
 from kattn_cli.runs.csv_rows import Row
-from kattn_cli.tables.statistics import median_interval
+from kattn_cli.statistics.intervals import median_interval
 from kattn_cli.training.seed import Stream, seed_torch
 
 MODELS = ("imagenet/tost_small", "imagenet/rpc_symvit_tiny", "imagenet/rpc_all_symvit_tiny")

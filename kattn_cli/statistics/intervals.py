@@ -1,4 +1,4 @@
-"""Intervals and other statistics of measurements. Never imports torch, since figures use it."""
+"""Intervals of shares, means and medians, and of the exponent of a power law."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 Z95 = 1.959963984540054
@@ -41,22 +40,6 @@ def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
     return float(np.median(values)), float(low), float(high)
 
 
-def expected_calibration_error(
-    probabilities: NDArray[np.floating], labels: NDArray[np.integer], bins: int = 15
-) -> float:
-    """Return the mean distance of confidence from accuracy over equal bins of confidence (Guo et al., 2017).
-
-    ``probabilities``: ``(n, classes)``; ``labels``: ``(n,)``; returns a share of 1, nan where one is not a number.
-    """
-    if not np.isfinite(probabilities).all():
-        return math.nan
-    confidence = probabilities.max(-1).astype(float)
-    correct = probabilities.argmax(-1) == labels
-    index = np.clip(np.ceil(confidence * bins), 1, bins).astype(int) - 1
-    gap = np.bincount(index, weights=confidence - correct, minlength=bins)
-    return float(np.abs(gap).sum() / len(labels))
-
-
 class Exponent(NamedTuple):
     """The slope of ``log value`` over ``log size`` and its interval."""
 
@@ -79,18 +62,3 @@ def power_law(sizes: Sequence[float], values: Sequence[float], level: float = 0.
     line, covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
     half = float(stdtrit(len(x) - 2, (1 + level) / 2) * math.sqrt(covariance[0, 0]))
     return Exponent(float(line[0]), float(line[0]) - half, float(line[0]) + half)
-
-
-def aupr(positives: NDArray[np.floating], negatives: NDArray[np.floating]) -> float:
-    """Return the area under the precision-recall curve of scores that are high for positives; a share of 1.
-
-    Average precision, Σ (Rₙ − Rₙ₋₁) Pₙ over falling thresholds, without interpolation. Scores without skill come to
-    the share of positives. ``positives``: ``(n,)``; ``negatives``: ``(m,)``; nan where either is empty or one is not a
-    number.
-    """
-    scores = np.concatenate([positives, negatives])
-    if not (len(positives) and len(negatives) and np.isfinite(scores).all()):
-        return math.nan
-    from sklearn.metrics import average_precision_score
-
-    return float(average_precision_score(np.arange(len(scores)) < len(positives), scores))
