@@ -246,9 +246,15 @@ def image_model(layers: list[Mechanism], ista: bool = False) -> str:
     return first.name
 
 
+WITHOUT_OUTLIERS = 1e6
+"""λ from which on no entry of a key is an outlier: S = 0, a control of ours."""
+
+
 def _rpc(layers: list[Mechanism]) -> str:
     options, above = layers[0].options, {one.name for one in layers[1:]}
     iterations, asymmetric = options["iterations"], options.get("asymmetric") == "iterate"
+    if options.get("lambda", 0) >= WITHOUT_OUTLIERS or options.get("convention") == "textbook":
+        return ""
     if above <= {"rpc"}:
         return "" if asymmetric else f"rpc {iterations} all"
     if above == {"softmax"}:

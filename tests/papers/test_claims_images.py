@@ -112,6 +112,20 @@ def test_rpc_beside_symmetric(
 
 
 @pytest.mark.parametrize(
+    "control",
+    [{"lambda": 1e9}, {"convention": "textbook"}, {"asymmetric": "iterate", "layers": {"1:": {"name": "softmax"}}}],
+)
+def test_controls_of_ours_are_not_the_paper_s(control: dict[str, Any], tmp_path: Path) -> None:
+    """Without outliers, with another sign or with queries of its own it is not what the paper compares."""
+    known = runs(tmp_path, "eval", clean, symmetric=0, rpc=2)
+    known += [
+        run_with(tmp_path, "x/rpc_other", seed, {"eval": clean(10 * seed)}, attention={**RPC["rpc"], **control})
+        for seed in SEEDS
+    ]
+    assert judge(known, "accurate than symmetric attention on clean")["label"].tolist() == ["rpc"]
+
+
+@pytest.mark.parametrize(
     ("claim", "table", "rows", "margin", "printed"),
     [
         ("six are more accurate", "eval", clean, 1, 0.55),

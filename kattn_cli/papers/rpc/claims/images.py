@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,8 @@ ATTACKS = {
 MEASURED = "mean over ε in pixel units (Table 2 has its greatest alone)"
 LIMITS = {"spsa": 50, "cw": 50, "autoattack": 50, "square": 50}
 """Images that are enough for what takes long."""
+THEIRS = re.compile(r"rpc \d+( all)?")
+"""The paper's models that it compares with symmetric attention."""
 CANVASES = "kattn eval segmentation/canvases"
 CORRUPT = "kattn eval fashion_mnist --corruptions --limit 500"
 
@@ -44,8 +47,15 @@ def _described(folder: str) -> tuple[str, bool]:
 
 
 def _among(pairs: Iterator[ImagePair], fan: bool = False) -> Iterator[ImagePair]:
-    """Return the pairs of FANs, or else all others: a FAN's numbers stand in tables of their own."""
-    return (pair for pair in pairs if _described(pair.folder)[1] == fan)
+    """Return the pairs of FANs, or else all others: a FAN's numbers stand in tables of their own.
+
+    Of RPC-Attention as the paper has it above symmetric attention: without outliers, with another sign or with queries
+    of its own it is another mechanism.
+    """
+    for pair in pairs:
+        model, is_fan = _described(pair.folder)
+        if is_fan == fan and (THEIRS.fullmatch(model) or not Run(Path(pair.folder)).recipe):
+            yield pair
 
 
 def _printed(table: str, row: str, metric: str = "top1", *, sign: int = 1, base: str = BASE) -> Callable[[str], float]:
