@@ -24,6 +24,7 @@ class Stream(IntEnum):
     COMPLEXITY = 4
     IMAGE = 5
     CORRUPTION = 6
+    PROBE = 7
 
 
 def derived_seed(seed: int, stream: Stream, counter: int = 0) -> int:
