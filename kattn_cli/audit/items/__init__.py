@@ -66,6 +66,7 @@ ITEMS = {
     "alignment": Item("ends", f"{HERE}.alignment.measure:alignments", draw_alignment),
     "pursuit": Item("chosen", f"{HERE}.pursuit.measure:traces", draw_pursuit),
     "planted": Item("chosen", f"{HERE}.pursuit.measure:planted_outliers", draw_planted),
+    "outliers": Item("chosen", f"{HERE}.outliers.measure:displacements"),
     "duality": Item("every", f"{HERE}.duality.measure:dualities", draw_duality),
     "compression": Item("ends", f"{HERE}.compression.measure:compressions", draw_compression),
     "coherence": Item("every", f"{HERE}.coherence.measure:coherences", draw_coherence),

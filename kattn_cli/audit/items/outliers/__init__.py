@@ -1,0 +1,1 @@
+"""How far gross outliers among the tokens move what attention gives to all others."""
