@@ -36,6 +36,7 @@ COMMANDS = {
     "report": "report.cli:report",
     "reproduce": "reproduce.cli:reproduce",
     "study": "study.cli:study",
+    "judge": "judge.cli:judge",
     "power": "power.cli:power",
     "list": "list.cli:list_",
     "data": "data.cli:data_app",

@@ -24,7 +24,7 @@ def named_mechanisms(names: Iterable[str], references: Sequence[str] = ()) -> di
         RecipeError: if one does not exist, or its options are at fault.
     """
     chosen: dict[str, Mechanism] = {}
-    for mechanism in (*map(_by_name, names), *of_recipes(references)):
+    for mechanism in (*map(mechanism_of, names), *of_recipes(references)):
         if mechanism not in chosen.values():
             name = mechanism.name.rpartition(":")[2]
             numbered = (name if k == 1 else f"{name}#{k}" for k in count(1))
@@ -41,11 +41,19 @@ def of_recipes(references: Sequence[str]) -> list[Mechanism]:
     return found
 
 
-def _by_name(text: str) -> Mechanism:
+def mechanism_of(text: str, given_as: str = "--attention ") -> Mechanism:
+    """Return the mechanism that a name with options means, ``rpc iterations=6``.
+
+    Args:
+        given_as: what stood before it on the command line, for messages.
+
+    Raises:
+        RecipeError: if it does not exist, or its options are at fault.
+    """
     name, *words = re.split(r"\s+(?=\w+=)", text.strip())
     options = {key: parse(value).data for key, _, value in (word.partition("=") for word in words)}
     if faults := check_options(name, options, ()):
         fault = faults[0]
         key = "".join(f" {part}:" for part in fault.path if part != "name")
-        raise RecipeError(f"--attention {name}:{key} {fault.message}")
+        raise RecipeError(f"{given_as}{name}:{key} {fault.message}")
     return Mechanism(name=name, **all_options(name, options))

@@ -1,0 +1,54 @@
+"""The shipped studies with the candidate in them, and what they say of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kattn_cli.attention import attention_class
+from kattn_cli.commands.judge.candidate import Candidate
+from kattn_cli.studies.study import Arm, Study, find_study, load_study
+
+DIGITS, RECALL = "judge/digits", "judge/recall"
+STUDIES = (DIGITS, RECALL)
+CANDIDATE, BASELINE = "candidate", "softmax"
+
+
+@dataclass(frozen=True)
+class Battery:
+    """The studies of one judgement. ``left_out``: why a measure is not taken of the candidate."""
+
+    studies: Sequence[Study]
+    left_out: str = ""
+
+
+def battery(candidate: Candidate, seeds: int) -> Battery:
+    """Return the studies with the candidate in place of the one that they ship with, and the first ``seeds`` seeds."""
+    mechanism = attention_class(candidate.mechanism.name)
+    decomposed = any(hasattr(mechanism, method) for method in ("attention_matrix", "singular_values"))
+    studies = [_with(load_study(find_study(name)), name, candidate, seeds, decomposed) for name in STUDIES]
+    why = "" if decomposed else "effective rank: not measured, since it has no attention_matrix and no singular_values"
+    return Battery(studies, why)
+
+
+def _with(study: Study, name: str, candidate: Candidate, seeds: int, decomposed: bool) -> Study:
+    arm = study.arms[CANDIDATE]
+    kept = [word for word in arm.overrides if not word.startswith(("name=", "attention."))]
+    words = [arm.reference, f"name={name}/{candidate.label}", *kept, *candidate.overrides]
+    arms = {**study.arms, CANDIDATE: Arm(recipe=shlex.join(words), about=candidate.name)}
+    others = [other for other in arms if other != CANDIDATE]
+    measures = {
+        key: measure if decomposed or measure.verb != "spectrum" else measure.model_copy(update={"arms": others})
+        for key, measure in study.measures.items()
+    }
+    _, _, data = name.partition("/")
+    return study.model_copy(
+        update={
+            "name": f"judge/{candidate.label}/{data}",
+            "question": study.question.replace("the candidate", candidate.name),
+            "seeds": list(range(seeds)),
+            "arms": arms,
+            "measures": measures,
+        }
+    )
