@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kattn_cli.attention import attention_class
 from kattn_cli.commands.judge.candidate import Candidate
-from kattn_cli.studies.study import Arm, Study, find_study, load_study
+from kattn_cli.studies.study import Arm, Measure, Study, find_study, load_study
 
 DIGITS, RECALL = "judge/digits", "judge/recall"
 STUDIES = (DIGITS, RECALL)
@@ -25,10 +25,9 @@ class Battery:
 
 def battery(candidate: Candidate, seeds: int) -> Battery:
     """Return the studies with the candidate in place of the one that they ship with, and the first ``seeds`` seeds."""
-    mechanism = attention_class(candidate.mechanism.name)
-    decomposed = any(hasattr(mechanism, method) for method in ("attention_matrix", "singular_values"))
+    decomposed = hasattr(attention_class(candidate.mechanism.name), "attention_matrix")
     studies = [_with(load_study(find_study(name)), name, candidate, seeds, decomposed) for name in STUDIES]
-    why = "" if decomposed else "effective rank: not measured, since it has no attention_matrix and no singular_values"
+    why = "" if decomposed else "effective rank: not measured, since it has no attention_matrix"
     return Battery(studies, why)
 
 
@@ -37,11 +36,7 @@ def _with(study: Study, name: str, candidate: Candidate, seeds: int, decomposed:
     kept = [word for word in arm.overrides if not word.startswith(("name=", "attention."))]
     words = [arm.reference, f"name={name}/{candidate.label}", *kept, *candidate.overrides]
     arms = {**study.arms, CANDIDATE: Arm(recipe=shlex.join(words), about=candidate.name)}
-    others = [other for other in arms if other != CANDIDATE]
-    measures = {
-        key: measure if decomposed or measure.verb != "spectrum" else measure.model_copy(update={"arms": others})
-        for key, measure in study.measures.items()
-    }
+    measures = {key: one if decomposed else _without_candidate(one, arms) for key, one in study.measures.items()}
     _, _, data = name.partition("/")
     return study.model_copy(
         update={
@@ -52,3 +47,10 @@ def _with(study: Study, name: str, candidate: Candidate, seeds: int, decomposed:
             "measures": measures,
         }
     )
+
+
+def _without_candidate(measure: Measure, arms: Iterable[str]) -> Measure:
+    """Return a measure of spectra with all arms but the candidate; any other as it is."""
+    if measure.verb != "spectrum":
+        return measure
+    return measure.model_copy(update={"arms": [arm for arm in measure.arms or arms if arm != CANDIDATE]})

@@ -147,10 +147,14 @@ def test_the_candidate_takes_the_place_of_the_shipped_one() -> None:
 
 
 def test_what_has_no_matrix_is_left_out_of_the_spectrum_alone() -> None:
-    for name, arms in (("tssa", None), (MEAN, ["softmax", "symmetric", "primal", "tssa"])):
+    for name, arms in (
+        ("tssa", ["softmax", "symmetric", "primal"]),
+        ("symmetric", ["candidate", "softmax", "symmetric", "primal"]),
+        (MEAN, ["softmax", "symmetric", "primal"]),
+    ):
         chosen = battery.battery(Candidate.of(name, ()), 5)
         assert chosen.studies[0].measures["effective_rank"].arms == arms
-        assert bool(chosen.left_out) == bool(arms)
+        assert bool(chosen.left_out) == ("candidate" not in arms)
 
 
 @pytest.mark.parametrize("name", battery.STUDIES)
