@@ -113,8 +113,9 @@ def decoding(attention: str, quantity: str, evidence: Evidence) -> list[Finding]
             value = row["milliseconds"] / row["milliseconds_base"]
             low = row["milliseconds_low"] / row["milliseconds_high_base"]
             high = row["milliseconds_high"] / row["milliseconds_low_base"]
-        ends = {"value": float(value), "low": float(low), "high": float(high)}
-        found.append(Fact(label, str(row["device"]), truth=truth_of(ends["low"], ends["high"], 1), **ends))
+        value, low, high = float(value), float(low), float(high)
+        truth = truth_of(low, high, 1)
+        found.append(Fact(label, str(row["device"]), value=value, low=low, high=high, truth=truth))
     return found
 
 

@@ -117,9 +117,9 @@ class Evidence:
                 yield label, rows, parts[other]
 
     def trained_with(self, name: str, label: str) -> Iterator[tuple[str, pd.DataFrame]]:
-        """Yield the labels of a table that have the folder and overrides of ``label``, itself among them, and rows."""
-        place = split_label(label)[::2]
-        yield from ((other, rows) for other, rows in self.labels(name) if split_label(other)[::2] == place)
+        """Yield the labels of a table that are of the folder of ``label``, itself among them, each with its rows."""
+        folder, *_ = split_label(label)
+        yield from ((other, rows) for other, rows in self.labels(name) if split_label(other)[0] == folder)
 
     def _mean_errors(self) -> pd.DataFrame:
         """Return the mean ``error`` over types and severities, in %, of how many ``images`` and ``types``."""

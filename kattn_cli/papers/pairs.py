@@ -209,8 +209,9 @@ def sequence_pairs(evidence: Evidence, kind: str, metric: str, ours: str, base: 
         labels = {str(label): part for label, part in rows.groupby("label", sort=False)}
         for label, part in labels.items():
             folder, _, changed = split_label(label)
-            together = {name: one for name, one in labels.items() if split_label(name)[::2] == (folder, changed)}
-            against = next((name for name, one in together.items() if one["model"].iloc[0] == base), None)
+            together = {name: one for name, one in labels.items() if split_label(name)[0] == folder}
+            alike = (name for name in together if split_label(name)[2] == changed)
+            against = next((name for name in alike if together[name]["model"].iloc[0] == base), None)
             if part["model"].iloc[0] != ours or against is None:
                 continue
             on = ["run_seed", "share", "pair"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -239,10 +239,10 @@ def _compared(group: Group, found: Sequence[Comparison]) -> Iterator[Block]:
         yield why
     rows = []
     for one in found:
-        decimals, margin = measure_of(one.quantity).decimals + 1, margin_of(one.quantity)
+        decimals, margin = decimals_of(one.quantity), margin_of(one.quantity)
         low, high = one.decision.interval
         numbers = [signed(one.effect.estimate, decimals), interval(low, high, decimals)]
-        numbers += [f"{margin.value:g} {margin.unit}".rstrip(), p_value(one.decision.p_value), str(one.effect.seeds)]
+        numbers += [str(replace(margin, of="")), p_value(one.decision.p_value), str(one.effect.seeds)]
         rows.append([one.label, one.against, one.quantity, *numbers, one.decision.verdict.value, _why(one)])
     caption = (
         f"{group.name}, comparisons: differences from the baseline over the seeds of both, in points (of perplexity in "
@@ -253,6 +253,12 @@ def _compared(group: Group, found: Sequence[Comparison]) -> Iterator[Block]:
     columns = ["", "against", "quantity", "difference", "95 % interval", "margin", "p (Holm)", "seeds"]
     words = ("verdict", "why")
     yield Table(f"{group.slug}-tests", caption, [*columns, *words], rows, 3, words, data=as_frame(found))
+
+
+def decimals_of(quantity: str) -> int:
+    """Return with how many decimals a difference is written: one more than the measure, and of % one."""
+    measure = measure_of(quantity)
+    return 1 if measure is PERPLEXITY else measure.decimals + 1
 
 
 def _why(one: Comparison) -> str:

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from kattn_cli.report.groups import Group
 from kattn_cli.report.page import Part
 from kattn_cli.report.provenance import commits, machines, moment, records
-from kattn_cli.report.results import Comparison, too_few
+from kattn_cli.report.results import Comparison, decimals_of, too_few
 from kattn_cli.runs.run import Run
 from kattn_cli.statistics.verdict import Verdict
-from kattn_cli.tables.measures import measure_of
 from kattn_cli.tables.text import bullets, code, counted, escaped, listed, p_value, signed
 
 MOST = 4
@@ -81,7 +80,7 @@ def _group(found: Sequence[Comparison]) -> str:
 
 
 def _one(one: Comparison) -> str:
-    difference = signed(one.effect.estimate, measure_of(one.quantity).decimals + 1)
+    difference = signed(one.effect.estimate, decimals_of(one.quantity))
     return f"{escaped(one.label)} ({difference}, p {_p(one.decision.p_value)})"
 
 

@@ -13,6 +13,7 @@ from kattn_cli.papers import PAPERS
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.papers.page import page
 from kattn_cli.papers.verdict import findings
+from kattn_cli.runs.run import Run
 
 
 def errors(seed: int, feature: tuple[float, float], projection: tuple[float, float]) -> list[dict[str, Any]]:
@@ -178,3 +179,85 @@ def test_the_table_has_a_row_a_label_and_tells_each_claim_once(tmp_path: Path) -
     why = r"Does not hold: 0.3 \[0.298, 0.302\] of 3 seeds, to be above 0.9; p \< 0.0001."
     assert tables[1][4].startswith(f"{linear} softmax | {found} |  | **does not hold** | {why} | before training 0.2;")
     assert tables[1][5].startswith(f"|  |  | scaled | {found} |  | **does not hold** | {why} | before training 0.2;")
+
+
+def driven(objective: float, seed: int) -> list[dict[str, Any]]:
+    return [
+        {"epoch": epoch, "layer": layer, "head": 0, "convention": "reference", "objective": value}
+        for epoch, value in ((0, 1.0), (4, objective * (1 + seed / 10)))
+        for layer in (0, 1)
+    ]
+
+
+def test_an_objective_that_is_penalised_is_compared_with_its_control(tmp_path: Path) -> None:
+    """|J| falls a hundred times with η and ten times without: a tenth is the term's; without a control nothing is."""
+
+    def runs(folder: Path, **objectives: float) -> list[Run]:
+        return [
+            run_with(
+                folder,
+                f"x/{name}",
+                seed,
+                {"audit/duality": driven(objective, seed)},
+                attention={
+                    "name": "softmax",
+                    "layers": {-1: {"name": "primal", "eta": 0.0 if "eta_0" in name else 0.1}},
+                },
+            )
+            for name, objective in objectives.items()
+            for seed in SEEDS
+        ]
+
+    claim = "drives the objective J to 0"
+    alone = judge(runs(tmp_path / "alone", primal=0.01), claim)
+    assert alone["verdict"].tolist() == ["not measured"]
+    both = judge(runs(tmp_path / "both", primal=0.01, primal_eta_0=0.1), claim)
+    assert both["label"].tolist() == ["primal"]
+    assert both["mean"].tolist() == pytest.approx([-1])
+    assert both["beside"][0] == "|J| from 1 to 0.011, with η = 0 to 0.11, convention reference"
+
+
+def test_each_layer_is_tested_and_no_extreme(tmp_path: Path) -> None:
+    """Of two layers one falls at every seed and one rises: two labels, not the worst of each seed."""
+
+    def rates(seed: int) -> list[dict[str, Any]]:
+        return [
+            {
+                "epoch": 4,
+                "split": "validation",
+                "layer": layer,
+                "stage": stage,
+                "rate": rate + (stage == "after") * seed / 50,
+            }
+            for layer, fall in ((0, -1.0), (1, 0.5))
+            for stage, rate in (("before", 5.0), ("after", 5.0 + fall))
+        ]
+
+    runs = [run_with(tmp_path, "x/tost", seed, {"audit/compression": rates(seed)}) for seed in SEEDS]
+    found = judge(runs, "is a descent on its own")
+    assert found["label"].tolist() == ["tost, layer 1", "tost, layer 2"]
+    assert found["verdict"].tolist() == ["holds", "does not hold"]
+
+
+def test_a_lucky_spread_is_pooled_over_the_whole_folder(tmp_path: Path) -> None:
+    """Gains of 1.26, 1.38 and 1.38 points among models that vary by points: not told, though alone they are."""
+    levels = {
+        "symmetric": (77.0, 79.0, 75.5),
+        "rpc": (78.26, 80.38, 76.88),
+        "softmax": (79.5, 77.5, 76.5),
+        "tssa": (76.5, 80.0, 74.0),
+    }
+
+    def runs(folder: Path, *names: str) -> list[Run]:
+        return [
+            run_with(folder, f"x/{name}", seed, {"eval": [{"split": "test", "severity": 0, "images": 9, "top1": top1}]})
+            for name in names
+            for seed, top1 in enumerate(levels[name])
+        ]
+
+    claim = "more accurate than symmetric attention on clean"
+    assert judge(runs(tmp_path / "two", "symmetric", "rpc"), claim)["p_value"][0] < 0.001
+    among = judge(runs(tmp_path / "four", *levels), claim)
+    assert among["p_value"][0] > 0.2
+    assert among["model"][0] == "mechanism + seed, pooled variance"
+    assert among["verdict"].tolist() == ["undecided"]

@@ -30,7 +30,7 @@ def more_attentions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def classified(
-    folder: Path, data: Mapping[str, Mapping[str, Any]] = DATA, level: float = 50, **levels: float
+    folder: Path, levels: Mapping[str, float], data: Mapping[str, Mapping[str, Any]] = DATA, level: float = 50
 ) -> list[Run]:
     """Runs of ``<task>/<model>``, each so many points above what the seed gives all of them."""
     return [
@@ -60,7 +60,7 @@ def test_one_task(claim: str, task: str, ours: str, base: str, within: float, pr
     """Two points on either side of 0, or of the bound."""
     words = ("holds", "does not hold") if within else ("better", "worse")
     for gain, verdict in zip((2 - within, -2 - within), words, strict=True):
-        runs = classified(tmp_path / verdict, **{f"{task}/{base}": 0, f"{task}/{ours}": gain})
+        runs = classified(tmp_path / verdict, {f"{task}/{base}": 0, f"{task}/{ours}": gain})
         found = judge(runs, claim)
         assert found["label"].tolist() == [ours]
         assert found["mean"].tolist() == pytest.approx([gain + 0.02])
@@ -72,21 +72,21 @@ def test_what_is_shorter_than_the_papers_is_not_tested_whatever_it_shows(tmp_pat
     """Lists of up to 128, and images of 16 × 16, at 55 %: 20 points of difference say nothing of Long-Range Arena."""
     short = {"listops/softmax": 0, "image/softmax": 0, "listops/tssa": -20, "image/tssa": -20}
     shorter = {**DATA, "listops": {**LISTOPS, "max_length": 128}, "image": {"name": "pixels", "size": 16}}
-    found = judge(classified(tmp_path / "short", shorter, **short), "ToST outperforms the Transformer")
+    found = judge(classified(tmp_path / "short", short, shorter), "ToST outperforms the Transformer")
     assert found[["verdict", "class"]].to_numpy().tolist() == [["not tested at the paper's scale", "scale-bound"]]
     assert found["reason"][0] == "needs 1,000 tokens (here 128)"
     assert found["mean"][0] == pytest.approx(-19.98)
     assert found[["p_value", "p_holm"]].isna().all(axis=None)
-    long = judge(classified(tmp_path / "long", **short), "ToST outperforms the Transformer")
+    long = judge(classified(tmp_path / "long", short), "ToST outperforms the Transformer")
     assert long["verdict"].tolist() == ["worse"]
-    blind = judge(classified(tmp_path / "blind", level=20, **short), "ToST outperforms the Transformer")
+    blind = judge(classified(tmp_path / "blind", short, level=20), "ToST outperforms the Transformer")
     assert blind["reason"][0] == "needs 30 % top-1 (here 25)"
 
 
 def test_the_average_is_over_tasks_that_both_have(tmp_path: Path) -> None:
     """ListOps +6, Image −2: +2 on average over both; against a base that has ListOps alone, of ListOps alone."""
     levels = {"listops/softmax": 0, "image/softmax": 0, "listops/tssa": 6, "image/tssa": -2, "listops/reformer": 0}
-    runs = classified(tmp_path, **levels)
+    runs = classified(tmp_path, levels)
     both = judge(runs, "ToST outperforms the Transformer")
     assert (both["label"].tolist(), both["verdict"].tolist()) == (["small/*/tssa"], ["better"])
     assert both["mean"].tolist() == pytest.approx([2.02])
@@ -101,7 +101,7 @@ def test_the_average_is_over_tasks_that_both_have(tmp_path: Path) -> None:
 
 def test_each_of_several_bases_is_a_label(tmp_path: Path) -> None:
     levels = {"listops/primal": 0, "listops/reformer": -2, "listops/performer": 2, "listops/linformer": -4}
-    found = judge(classified(tmp_path, **levels), "Primal. is more accurate than Reformer")
+    found = judge(classified(tmp_path, levels), "Primal. is more accurate than Reformer")
     assert found["label"].tolist() == [f"primal against {base}" for base in ("reformer", "performer", "linformer")]
     assert found["verdict"].tolist() == ["better", "worse", "better"]
     assert found["paper_number"].tolist() == pytest.approx([18.2, 18.5, 0.0])
@@ -135,7 +135,7 @@ def test_ablations_are_told_by_the_recipe(
         runs = []
         for name, changes, level in ((model, {}, gain), ("bare", change, 0.0)):
             monkeypatch.setitem(ATTENTIONS, name, recipe(changes))
-            runs += classified(tmp_path / verdict, **{f"{kind}/{name}": level})
+            runs += classified(tmp_path / verdict, {f"{kind}/{name}": level})
         found = judge(runs, claim)
         assert (found["label"].tolist(), found["verdict"].tolist()) == ([model], [verdict])
         assert found["paper_number"].tolist() == pytest.approx([printed])
@@ -255,5 +255,5 @@ def test_other_folders_and_settings_are_no_baseline(tmp_path: Path) -> None:
 
 
 def test_runs_on_sequences_are_not_judged_as_images(tmp_path: Path) -> None:
-    runs = classified(tmp_path, **{"listops/softmax": 0, "listops/primal_plus": 1})
+    runs = classified(tmp_path, {"listops/softmax": 0, "listops/primal_plus": 1})
     assert judge(runs, "softmax backbone on images")["verdict"].tolist() == ["not measured"]

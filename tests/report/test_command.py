@@ -185,3 +185,9 @@ def test_as_it_is_typed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> No
     said = kattn(capfd, "report", "b", "--results", tmp_path)
     assert (said.code, said.out) == (2, "")
     assert said.err.startswith(f"b: no such run under {tmp_path}")
+
+
+def test_the_choice_of_a_test_is_gone_and_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+    said = kattn(capfd, "report", "--test", "wilcoxon")
+    assert said.code == 2
+    assert "--test wilcoxon: there is one way to a verdict now, which pools the variance; leave it out" in said.err

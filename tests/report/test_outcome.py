@@ -55,7 +55,7 @@ def test_comparisons_by_hand(tmp_path: Path) -> None:
     table = the_table(compared_part(group, comparisons(group)))
     assert [row[:3] for row in table.rows] == [["primal", "softmax", "clean"], ["tssa", "softmax", "clean"]]
     assert [row[3] for row in table.rows] == ["−9.88", "+10.12"]
-    assert [row[5] for row in table.rows] == ["1 points", "1 points"]
+    assert [row[5] for row in table.rows] == ["1 point", "1 point"]
     assert [row[-2:] for row in table.rows] == [["worse", ""], ["better", ""]]
     values = {label.removeprefix("a/"): dict(enumerate(part)) for label, part in CLEAR.items()}
     effects = compare(values, [("primal", "softmax"), ("tssa", "softmax")])
@@ -95,7 +95,7 @@ def test_the_plain_words_where_seeds_are_too_few(tmp_path: Path) -> None:
     one = one_group(tmp_path / "one", {"a/softmax": (80.0,), "a/tssa": (90.0,)})
     part = compared_part(one, comparisons(one))
     assert part.blocks[0] == "1 seed is too few to tell two mechanisms apart; it takes three."
-    assert the_table(part).rows[0][3:9] == ["+10.00", "", "1 points", "", "1", "undecided"]
+    assert the_table(part).rows[0][3:9] == ["+10.00", "", "1 point", "", "1", "undecided"]
 
 
 def test_rpc_is_compared_with_symmetric_attention_and_others_with_softmax(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def _with_loss(evidence: Evidence) -> list[Finding]:
                 same = split_label(label)[::2] == split_label(other)[::2]
                 if place.endswith(NO_LOSS) or not same or bare["place"].iloc[0] != without:
                     continue
-                peers = {one: values[one] for one in labels if split_label(one)[::2] == split_label(label)[::2]}
+                peers = {one: values[one] for one in labels if split_label(one)[0] == split_label(label)[0]}
                 pair = Pair(label, other, values[label], values[other], peers)
                 printed = [PAPER.number("table9", f"{row} {at}", "top1", "primal") for at in (place, without)]
                 beside = f"{pair.beside(4)} %, {place}"

@@ -36,11 +36,11 @@ def _deeper_is_sharper(evidence: Evidence) -> list[Finding]:
 def _sharper_than_softmax(evidence: Evidence) -> list[Finding]:
     found: list[Finding] = []
     for label, ours, base in evidence.pairs("effective_rank", "primal_plus", "softmax"):
-        means = [_ranks(rows, rows["layer"].max()) for rows in (ours, base)]
+        own, its = (_ranks(rows, rows["layer"].max()) for rows in (ours, base))
         peers = {
             name: _ranks(rows, rows["layer"].max()) for name, rows in evidence.trained_with("effective_rank", label)
         }
-        pair = Pair(label, str(base["label"].iloc[0]), *means, peers)
+        pair = Pair(label, str(base["label"].iloc[0]), own, its, peers)
         found.append(Estimated(label, f"{pair.beside()} % of N", effect=pair.effect(), below=True, why=pair.why))
     return found
 

@@ -58,7 +58,8 @@ def _differences_are_small(evidence: Evidence) -> list[Finding]:
     found: list[Finding] = []
     for label, rows in evidence.labels("audit/eigenvectors"):
         by_values = {str(name): _relative(part) for name, part in last(rows).groupby("values")}
-        learned = last(rows)[lambda part: part["values"] == "learned"]
+        end = last(rows)
+        learned = end[end["values"] == "learned"]
         gap, middle, size = (
             by_seed(learned, one) for one in ("difference_mean", "difference_median", "eigenvalue_mean")
         )

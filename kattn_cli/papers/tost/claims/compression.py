@@ -29,7 +29,8 @@ def _each_layer_descends(evidence: Evidence) -> list[Finding]:
     """Return a finding for each layer: a seed's least favourable layer would lie above 0 by its noise alone."""
     found: list[Finding] = []
     for label, rows in evidence.labels("audit/compression"):
-        own = last(rows)[lambda part: part["split"] == "validation"]
+        end = last(rows)
+        own = end[end["split"] == "validation"]
         for layer, part in own.groupby("layer"):
             before, after = (by_seed(part[part["stage"] == stage], "rate") for stage in ("before", "after"))
             beside = f"from {shown(before)} to {shown(after)}"

@@ -35,11 +35,11 @@ def _memberships_find_foreground(evidence: Evidence) -> list[Finding]:
 def _class_maps_segment_better(base: str, evidence: Evidence) -> list[Finding]:
     found: list[Finding] = []
     for label, ours, other in evidence.pairs("audit/foreground", "tost", base):
-        means = [_gain(rows, "class_attention") for rows in (ours, other)]
+        gain, its = (_gain(rows, "class_attention") for rows in (ours, other))
         peers = {
             name: _gain(rows, "class_attention") for name, rows in evidence.trained_with("audit/foreground", label)
         }
-        pair = Pair(label, str(other["label"].iloc[0]), *means, peers)
+        pair = Pair(label, str(other["label"].iloc[0]), gain, its, peers)
         found.append(Estimated(label, pair.beside(), effect=pair.effect(), why=pair.why))
     return found
 
