@@ -135,7 +135,8 @@ class Scores(torch.nn.Module):
 
 
 def test_loss_and_accuracy_are_over_queries_by_hand() -> None:
-    data = load_data(SequenceSection(name="recall", vocabulary=8, pairs=2, train=8, choose_by=8, test=3))
+    options: dict[str, Any] = {"vocabulary": 8, "pairs": 2, "train": 8, "choose_by": 8, "test": 3}
+    data = load_data(SequenceSection(name="recall", **options))
     split, objective = data.splits["test"], objective_of(data)
     logits = torch.randn(3, 2, 4, generator=torch.Generator().manual_seed(0))
     losses, right = [], []

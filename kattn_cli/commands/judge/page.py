@@ -82,7 +82,9 @@ class Judgement:
             measures = [one.measure for one in self.primary if one.decision.verdict is verdict]
             if measures:
                 parts.append(f"{verdict.value}: {listed(measures)}")
-        if not told:
+        if not any(one.decision.question.decidable for one in self.primary):
+            parts.append("too few seeds to decide anything")
+        elif not told:
             parts.append(f"nothing tells it apart from {BASELINE}")
         return "; ".join(parts) + "."
 

@@ -17,7 +17,7 @@ from kattn_cli.commands.attack.checks import TOLERANCE
 from kattn_cli.commands.judge.battery import BASELINE, CANDIDATE
 from kattn_cli.commands.judge.probes.finding import Finding
 from kattn_cli.experiment.run import open_run
-from kattn_cli.runs.csv_rows import read_rows, write_rows
+from kattn_cli.runs.csv_rows import Row, read_rows, write_rows
 from kattn_cli.runs.run import Run
 from kattn_cli.studies.answer import Answer
 from kattn_cli.studies.study import number_of
@@ -55,8 +55,9 @@ def _epsilon(answer: Answer) -> Any:
 
 def _transfer(runs: Mapping[str, Mapping[int, Run]], epsilon: float, folder: Path, device: torch.device) -> list[float]:
     path = folder / TRANSFER_CSV
-    known = {(row["weights"], row["source_weights"]): row for row in read_rows(path)} if path.exists() else {}
-    rows = []
+    there = read_rows(path) if path.exists() else []
+    known: dict[Any, Row] = {(row["weights"], row["source_weights"]): row for row in there}
+    rows: list[Row] = []
     for seed in sorted(set(runs.get(CANDIDATE, {})) & set(runs.get(BASELINE, {}))):
         source, target = (as_image_run(open_run(runs[arm][seed], device), "an attack") for arm in (BASELINE, CANDIDATE))
         row = known.get((target.weights, source.weights))

@@ -94,7 +94,7 @@ def test_from_the_file_to_the_page_and_again(folder: Path, capfd: pytest.Capture
     assert {name: later[name] for name in runs} == runs  # the baseline is not trained again
     assert len(later) == 3
     assert "found out: Is it another mechanism under a new name?; " in again.out
-    assert "nothing tells it apart from softmax" in again.out
+    assert "too few seeds to decide anything." in again.out
 
 
 def test_probes_alone_train_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ FUTURE, BATCH, AGAIN, PADDING, RIGHT, WHOLE, KNOWN, MATRIX, OVERFLOW, ORDER, SIZ
 @cache
 def findings(name: str, **options: object) -> dict[str, Finding]:
     name = f"{TOYS / 'cheats.py'}:{name}" if name[0].isupper() else name
-    subject = Subject(Mechanism(name=name, **options))  # type: ignore[arg-type]
+    subject = Subject(Mechanism(name=name, **options))
     return dict(zip([one.__name__ for one in PROBES], probed(subject), strict=True))
 
 

@@ -122,9 +122,9 @@ def _moves(function: _Function, subject: Subject, place: int) -> bool:
     if place == 0:
         return moved(before, outputs(module, x + by)) > subject.exact
     parameter = dict(module.named_parameters())[function.names[place - 1]]
-    parameter += by
+    parameter.add_(by)
     after = outputs(module, x)
-    parameter -= by
+    parameter.sub_(by)
     return moved(before, after) > 1e-6  # more than what rounding leaves of weights that are used and change nothing
 
 

@@ -92,7 +92,7 @@ def _assignments(known: str, theirs: nn.Module, module: nn.Module) -> Iterator[S
 
 def _blocks(module: nn.Module) -> list[tuple[Tensor, Tensor]]:
     """Return the weights ``(C, C)`` and biases ``(C,)`` of all linear layers, each cut into as many as it joins."""
-    found = []
+    found: list[tuple[Tensor, Tensor]] = []
     for layer in module.modules():
         if isinstance(layer, nn.Linear) and layer.in_features == DIM and layer.out_features % DIM == 0:
             weight = layer.weight.detach()

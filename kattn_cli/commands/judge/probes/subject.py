@@ -89,7 +89,7 @@ class Subject:
         module = self.untouched(causal).to(self.dtype)
         draws = generator(0, Stream.PROBE, 1)
         for parameter in module.parameters():
-            parameter += MOVED * torch.randn(parameter.shape, generator=draws).to(parameter)
+            parameter.add_(MOVED * torch.randn(parameter.shape, generator=draws).to(parameter))
         return module
 
     def inputs(self, number: int = 0, *shape: int) -> Tensor:

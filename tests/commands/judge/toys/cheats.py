@@ -88,6 +88,8 @@ class Draws(Renamed):
 class Remembers(Renamed):
     """It keeps a running mean, in eval mode too."""
 
+    past: torch.Tensor
+
     def __init__(self, dim, heads, *, seq_len, causal=False):
         super().__init__(dim, heads, seq_len=seq_len, causal=causal)
         self.register_buffer("past", torch.zeros(dim))
