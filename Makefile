@@ -5,6 +5,7 @@
 # make reference: everything under results/reference again, from its recipes, into results/remade (hours; goes on where it was)
 # make reference-small: in under 20 minutes, what of it needs no data that do not install; then compared with what is committed
 # make mutants: what the tests kill of a random sample of mutants of each room, into results/mutants (hours; goes on where it was)
+# make simulations: whether the error rates and the power that kattn states are those that it has (half an hour)
 # make faults: kills, damaged files, full disks, others at work and power failures, into results/faults (minutes)
 # An exact set-up:  make demo CONSTRAINTS=constraints.txt
 
@@ -26,7 +27,7 @@ TABLES = rpc/table1 rpc/table2 rpc/table3 rpc/table5 rpc/table6 rpc/table9 rpc/t
 OWN = kattn/quickstart kattn/mechanisms kattn/architectures kattn/vision kattn/kernel_pca kattn/complexity kattn/benchmark kattn/audit kattn/image
 REPORT = $(KATTN) report results/reference --paper rpc --paper primal --paper tost --title 'Reference results' --output results/reference/report
 
-.PHONY: demo test gpu reference reference-small report lint types check install mutants faults constraints clean
+.PHONY: demo test gpu reference reference-small report lint types check install mutants simulations faults constraints clean
 
 demo: $(VENV)/.installed
 	$(KATTN) train quickstart --seed 0 --seed 1 --seed 2 --jobs 2 --results results/demo
@@ -58,6 +59,9 @@ report: $(VENV)/.installed
 mutants: $(VENV)/.installed-test
 	$(PIP) --editable ".[mutation]"
 	$(BIN)/python tests/mutation.py results/mutants
+
+simulations: $(VENV)/.installed-test
+	$(BIN)/python tests/simulations.py results/reference/statistics/simulations.csv
 
 faults: $(VENV)/.installed-test
 	$(BIN)/python tests/faults.py results/faults

@@ -290,7 +290,7 @@ def main() -> None:
     """Simulate all cases."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("path", type=Path)
-    parser.add_argument("--repetitions", type=int, default=10_000)
+    parser.add_argument("--repetitions", type=int, default=4000)
     arguments = parser.parse_args()
     rows = []
     for case in cases():
