@@ -314,7 +314,7 @@ def _apart(peers: pd.DataFrame, label: str, base: str, metric: str, published: f
     columns = {str(name): part.groupby(["run_seed", "pair"])["value"].mean() for name, part in peers.groupby("label")}
     shared = columns[label].index.intersection(columns[base].index)
     arms = {
-        name: column.reindex(shared).groupby("run_seed").mean().dropna().to_dict()
+        name: {int(str(seed)): float(value) for seed, value in _over_pairs(column.reindex(shared)).items()}
         for name, column in columns.items()
         if name in (label, base) or name.partition(" ")[0].rpartition("/")[0] == folder
     }
@@ -328,6 +328,11 @@ def _apart(peers: pd.DataFrame, label: str, base: str, metric: str, published: f
         return {**ends, "verdict": ""}
     (decision,) = decide([Question(effect, margin, metric not in HIGHER_IS_BETTER, published)])
     return {**ends, "verdict": decision.verdict.value}
+
+
+def _over_pairs(column: pd.Series) -> pd.Series:
+    """Return the mean of each seed, of those that have one."""
+    return column.groupby("run_seed").mean().dropna()
 
 
 def _margin(metric: str, kind: str, base: Mapping[int, float]) -> float:

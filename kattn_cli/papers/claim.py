@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from statistics import fmean
 
 from kattn_cli.papers.evidence import Evidence
 from kattn_cli.statistics.effect import Effect
@@ -173,6 +174,19 @@ class Claim:
 def truth_of(low: float, high: float, below: float) -> Truth:
     """Return whether a range lies below a bound, at it or above, or on both sides."""
     return Truth.true if high < below else Truth.false if low >= below else Truth.unclear
+
+
+def over_seeds(
+    label: str,
+    numbers: Sequence[float],
+    beside: str = "",
+    paper_number: float = math.nan,
+    reached: Scale | None = None,
+    truth: Truth = Truth.no_bound,
+) -> Fact:
+    """Return the fact of the mean over seeds, with the range of their numbers."""
+    low, high, mean = min(numbers), max(numbers), fmean(numbers)
+    return Fact(label, beside, paper_number, reached or Scale(), mean, low, high, truth, len(numbers))
 
 
 def against_bound(

@@ -77,7 +77,7 @@ class Evidence:
         described = {one: sequence_run(run) for one, run in runs.items()}
         values = sequence_values(list(runs.values()), described)
         folder = shared_folder(run.label for run in self.runs)
-        of_run = {
+        of_run: dict[str, dict[str, Any]] = {
             "label": {one: run.label.removeprefix(folder) for one, run in runs.items()},
             "model": {one: run.model for one, run in described.items()},
             "place": {one: run.place for one, run in described.items()},

@@ -10,7 +10,7 @@ from statistics import fmean
 
 import pandas as pd
 
-from kattn_cli.papers.claim import Estimated, Fact, Finding, Scale, Truth, missing, truth_of
+from kattn_cli.papers.claim import Estimated, Finding, Scale, Truth, missing, over_seeds, truth_of
 from kattn_cli.papers.evidence import Evidence, by_seed, less, shown, split_label
 from kattn_cli.papers.paper import Paper
 from kattn_cli.runs.bits import CORRECT
@@ -350,21 +350,10 @@ def shares(
     for model in models:
         for pair in sequence_pairs(evidence, kind, metric, model, "softmax"):
             known = list(pair.share.values())
-            low, high = min(known), max(known)
-            truth = Truth.no_bound if below is None else truth_of(low, high, below)
-            found.append(
-                Fact(
-                    pair.label,
-                    f"{pair.beside()}, {pair.measured}, range over {len(known)} seeds; {pair.setting}",
-                    paper.ratio(table, pair.row, metric, (model, "softmax")),
-                    pair.reached,
-                    seeds=len(known),
-                    value=fmean(known),
-                    low=low,
-                    high=high,
-                    truth=truth,
-                )
-            )
+            truth = Truth.no_bound if below is None else truth_of(min(known), max(known), below)
+            beside = f"{pair.beside()}, {pair.measured}, range over {len(known)} seeds; {pair.setting}"
+            printed = paper.ratio(table, pair.row, metric, (model, "softmax"))
+            found.append(over_seeds(pair.label, known, beside, printed, pair.reached, truth))
     return found
 
 

@@ -70,7 +70,7 @@ def _pooled(found: Sequence[Finding]) -> list[Finding]:
 
 def _rows(claims: Sequence[tuple[Paper, Claim, Sequence[Finding]]]) -> Iterator[dict[str, Any]]:
     """Yield a row for each finding, or one that says that a claim was not measured."""
-    families = [[one for one in found if _can_be_judged(claim, one)] for _, claim, found in claims]
+    families = [_to_be_judged(claim, found) for _, claim, found in claims]
     asked = [(claim, family) for (_, claim, _), family in zip(claims, families, strict=True) if family]
     decided = iter(across([_decide(claim, family) for claim, family in asked]))
     for (paper, claim, found), family in zip(claims, families, strict=True):
@@ -108,8 +108,9 @@ NOTHING: dict[str, Any] = {
 """Of a row, in the order of its columns."""
 
 
-def _can_be_judged(claim: Claim, one: Finding) -> bool:
-    return isinstance(one, Estimated) and one.effect is not None and not one.why and not _unmet(claim, one)
+def _to_be_judged(claim: Claim, found: Sequence[Finding]) -> list[Estimated]:
+    estimated = [one for one in found if isinstance(one, Estimated)]
+    return [one for one in estimated if one.effect is not None and not one.why and not _unmet(claim, one)]
 
 
 def _unmet(claim: Claim, one: Finding) -> str:

@@ -42,8 +42,8 @@ def paper_part(paper: Paper, sections: Sequence[Section], claims: pd.DataFrame) 
         names.append(unique(f"{paper.name}-{slug(section.title.rpartition('paper, ')[2].partition(':')[0])}", names))
     parts = [_section(section, name) for section, name in zip(sections, names, strict=True)]
     known = (
-        "What its tables and ours have in common. Of a difference, the word is by its own 95 % interval, which is not "
-        f"corrected for the number of them. All numbers: [CSV]({TABLES}/{numbers_of(paper)}.csv)"
+        "What its tables and ours have in common. The word for a difference is by the rule of the claims below, but of "
+        f"this one alone: not corrected for their number. All numbers: [CSV]({TABLES}/{numbers_of(paper)}.csv)"
     )
     blocks = [known] if parts else ["The runs have none of the numbers of its tables."]
     return Part(f"The {paper.method} paper", blocks, [*parts, _claims(paper, claims)])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from functools import partial
-from statistics import fmean
 
-from kattn_cli.papers.claim import Claim, Fact, Finding, Kind, Truth, against_bound
+from kattn_cli.papers.claim import Claim, Finding, Kind, Truth, against_bound, over_seeds
 from kattn_cli.papers.evidence import Evidence, by_seed, shown
 
 AUDIT = "kattn audit audit"
@@ -42,9 +41,8 @@ def _separates(size: int, evidence: Evidence) -> list[Finding]:
         beside = f"precision and recall: {', '.join(each)}; precision by chance {share:g}"
         scores = by_seed(score.fillna({"f1": 0.0}), "f1")
         if size > THRESHOLD:
-            ends = {"value": fmean(scores.values()), "low": min(scores.values()), "high": max(scores.values())}
-            truth = Truth.true if ends["low"] > FOUND else Truth.false
-            found.append(Fact(label, beside, truth=truth, seeds=len(scores), **ends))
+            truth = Truth.true if min(scores.values()) > FOUND else Truth.false
+            found.append(over_seeds(label, list(scores.values()), beside, truth=truth))
         else:
             found.append(against_bound(label, scores, above=FOUND, beside=beside))
     return found

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import fmean
-
-from kattn_cli.papers.claim import Claim, Fact, Finding, against_bound
+from kattn_cli.papers.claim import Claim, Finding, against_bound, over_seeds
 from kattn_cli.papers.evidence import Evidence, by_seed, first, last, less, shown
 
 AUDIT = "kattn audit audit"
@@ -49,8 +47,7 @@ def _incoherent(evidence: Evidence) -> list[Finding]:
             f"{shown(by_seed(end, 'largest'))}; before training {shown(by_seed(first(rows), 'coherence'))}"
         )
         excess = list(by_seed(end.assign(excess=end["coherence"] / end["null_mean"]), "excess").values())
-        ends = {"value": fmean(excess), "low": min(excess), "high": max(excess)}
-        found.append(Fact(label, f"{beside}; range over {len(excess)} seeds", seeds=len(excess), **ends))
+        found.append(over_seeds(label, excess, f"{beside}; range over {len(excess)} seeds"))
     return found
 
 
