@@ -57,7 +57,9 @@ def test_answers_say_how_many_images_it_takes(capfd: pytest.CaptureFixture[str],
     for name, shift in (("a", 0.0), ("b", 0.05)):
         for seed in range(4):
             right = generator.random(400) < np.clip(hard + shift, 0, 1)
-            run = create_run(tmp_path, name, seed, "data: {name: digits}\n", {"status": "finished", "start": f"2026-01-0{seed + 1}"})
+            run = create_run(
+                tmp_path, name, seed, "data: {name: digits}\n", {"status": "finished", "start": f"2026-01-0{seed + 1}"}
+            )
             row = {"split": "test", "images": 400, "top1": 100 * right.mean(), "correct": packed(right)}
             write_rows(run.folder / "eval.csv", [row])
     small, large = (
