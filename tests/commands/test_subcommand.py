@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
 from pathlib import Path
 
 import pytest
@@ -48,3 +51,13 @@ def test_after_a_failure_nothing_more_begins_and_what_is_at_work_ends(tmp_path: 
 def test_a_stop_is_passed_on(tmp_path: Path, code: int) -> None:
     with pytest.raises(Stopped, match="the same command goes on from here"):
         call(script(tmp_path / "a", code=code))
+
+
+@pytest.mark.usefixtures("python")
+def test_a_request_to_end_is_passed_on(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in "abc"]
+    threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    with pytest.raises(Stopped, match="the same command goes on from here") as caught:
+        list(call_all([script(path, seconds=60) for path in paths], jobs=2))
+    assert caught.value.code == 143
+    assert not any(path.exists() for path in paths)
