@@ -106,13 +106,13 @@ TABLES: Mapping[str, Needed] = {
     "attacked": _needed("batch of image clean top1"),
     "perplexity.csv": _needed("swap_share stride asked tokens", "split corpus swap_seed perplexity"),
     "rollouts.csv": _needed("environment target_return episode seed", "return"),
-    "segmentation.csv": _needed("split severity images", "corruption mean_accuracy mean_iou"),
+    "segmentation.csv": _needed("split severity images", "checkpoint corruption mean_accuracy mean_iou"),
     "corruption_errors.csv": _needed("corruption", "error reference_error"),
     "experts.csv": _needed("split layer expert", "share"),
     "sensitivity.csv": _needed(
         "split images", "margin_mean margin_median logit_scale gradient_l1_mean gradient_l1_median zero_gradient_share"
     ),
-    "spectrum.csv": _needed("layer head index", "cumulative_explained_variance"),
+    "spectrum.csv": _needed("layer head index", "inputs cumulative_explained_variance"),
     "effective_rank.csv": _needed("layer head", "effective_rank"),
     "audit/alignment.csv": _needed("epoch layer head measure", "value null_mean null_high"),
     "audit/class_attention.csv": _needed("image layer head row column", "value"),

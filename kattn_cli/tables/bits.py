@@ -57,9 +57,10 @@ def right_of(arms: Mapping[str, pd.DataFrame]) -> dict[str, Right]:
 def images_of(row: Mapping[str, object]) -> dict[str, object]:
     """Return what makes the images of a row what they are, in words and values."""
     data = Run(Path(str(row["folder"]))).recipe.get("data") or {}
-    but = OTHERWISE_READ | (OTHERWISE_TRAINED if row.get("split", "test") == "test" else set())
-    path = row.get("path")
-    of_row = {"images": row["images"], "split": row.get("split", "test"), "path": path if isinstance(path, str) else ""}
+    split, path = (cell if isinstance(cell := row.get(column), str) else "" for column in ("split", "path"))
+    split = split or "test"
+    but = OTHERWISE_READ | (OTHERWISE_TRAINED if split == "test" else set())
+    of_row = {"images": row["images"], "split": split, "path": path}
     return of_row | {f"data.{key}": value for key, value in data.items() if key not in but}
 
 

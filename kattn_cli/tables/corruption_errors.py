@@ -92,7 +92,7 @@ def measured_together(table: pd.DataFrame, split: str = "test") -> pd.DataFrame:
     of a checkpoint are. Of frost with several photographs, the last of the table. Nothing, in a file of an earlier
     version.
     """
-    if "corruption" not in table or table.empty:
+    if table.empty or not {"corruption", *_SETTING} <= {*table}:
         return table.iloc[:0]
     setting = [*_SETTING, *settings(table, [*_SETTING, *_OF_ONE])]
     filled = table.assign(

@@ -96,7 +96,7 @@ def test_runs_without_tables(tmp_path: Path) -> None:
     run = create_run(tmp_path, "a", 0, "", {"status": "finished", "start": "2026"})
     (run.folder / "audit").mkdir()
     (run.folder / "audit" / "alignment.csv").touch()
-    (run.folder / "spectrum.csv").write_text("epoch,layer,head,index,cumulative_explained_variance\n")
+    (run.folder / "spectrum.csv").write_text("epoch,layer,head,index,inputs,cumulative_explained_variance\n")
     assert frame([run], "spectrum.csv").empty
     with pytest.raises(RunError, match=r"a/0: has no tables to draw yet"):
         plot_runs([run], tmp_path / "figures")

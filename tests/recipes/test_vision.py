@@ -32,7 +32,9 @@ SMALL = {
     *(f"cifar10/ablation_small_{name}" for name in ("mlp", "ista", "no_norm_mlp", "no_norm_ista")),
     "finetune/mnist",
 }
-FULL = [name for name in ALL if name not in SMALL]
+FULL = [name for name in ALL if name not in SMALL and "/trained/" not in name]
+"""All but the small ones and the arms of the studies, which no paper has."""
+
 SHAPES = {"mnist": (28, 1), "fashion_mnist": (28, 1), "cifar10": (32, 3)}
 """Pixels and channels of what is read at its own size; all else is read at 224 pixels in colour."""
 

@@ -182,6 +182,20 @@ def test_the_place_is_named(tmp_path: Path) -> None:
         assert str(caught.value) == f"{path}: {fault}"
 
 
+def test_a_table_of_an_earlier_version_lacks_what_came_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Without the checkpoint or seed of its rows no corruptions are drawn, and all else is."""
+    monkeypatch.setattr(Figure, "savefig", lambda *_, **__: None)
+    for column in ("checkpoint", "seed"):
+        run = tmp_path / column / RUNS[1]
+        shutil.copytree(REFERENCE / RUNS[1], run)
+        table = run / "eval.csv"
+        table.write_text(table.read_text().replace(f",{column}", ",as_it_was", 1))
+        said = kattn(capfd, "plot", run, "--output", tmp_path / "out", "--quiet", "--results", tmp_path / column)
+        assert said.code == 0, said.err
+
+
 COMMANDS = (("plot", "{run}"), ("report", "{run}", "--no-figures"), ("audit", "{run}", "--report"), ("list", "runs"))
 
 

@@ -66,6 +66,14 @@ def test_other_images_are_refused(tmp_path: Path, columns: dict[str, Any], data:
     assert str(fault.value) == f"{other.folder}: was measured on other images than {ours.folder}: {why}"
 
 
+def test_rows_without_a_split_are_of_the_test_images(tmp_path: Path) -> None:
+    """So they were written before the column came; beside others they are read as NaN."""
+    runs = [run_of(tmp_path, "ours", seed, [row([1, 0])]) for seed in (0, 1)]
+    other = run_of(tmp_path, "other", 0, [row([0, 1])])
+    found = right_of({"ours": rows_of(*runs).assign(split=float("nan")), "other": rows_of(other)})
+    assert sorted(found["ours"]) == [0, 1]
+
+
 def test_another_number_of_images_is_refused_within_an_arm(tmp_path: Path) -> None:
     runs = [run_of(tmp_path, "ours", seed, [row([1] * (seed + 2))]) for seed in (0, 1)]
     with pytest.raises(RunError, match=r"images is 3, not 2$"):

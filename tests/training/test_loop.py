@@ -553,6 +553,7 @@ def test_concrete_seeds_that_must_never_change() -> None:
         ("COMPLEXITY", 2494635221133837528),
         ("IMAGE", 6102389744414414618),
         ("CORRUPTION", 3656545308831359172),
+        ("PROBE", 4625441644015172652),
     ]
     assert derived_seed(1, Stream.ORDER, 2) == 4577980684254263135
 
