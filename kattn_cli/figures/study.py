@@ -39,9 +39,9 @@ def draw_effects(verdicts: pd.DataFrame, level: float, folder: Path) -> Path:
         panel.set_yticks(range(len(pairs)), [f"{first} − {second}" for first, second in pairs] if not place else [])
         panel.set_xlabel(f"{measure} ({rows['unit'].iloc[0]})")
         panel.grid(axis="y", visible=False)
-    seeds = f"{verdicts['seeds'].min()} to {verdicts['seeds'].max()} seeds"
-    caption = (
-        f"First arm less second, {100 * (1 - level):.0f} % intervals, {seeds}; blue: primary; grey band: the margin; "
-        "diamond: what the paper prints"
-    )
+    least, most = verdicts["seeds"].min(), verdicts["seeds"].max()
+    seeds = f"{most} seeds" if least == most else f"{least} to {most} seeds"
+    caption = f"First arm less second, {100 * (1 - level):.0f} % intervals, {seeds}; blue: primary; grey band: the margin"
+    if verdicts["published"].notna().any():
+        caption += "; diamond: what the paper prints"
     return save(figure, folder, "effects", caption)

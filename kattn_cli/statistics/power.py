@@ -36,11 +36,14 @@ class Components:
         seed: of a seed's difference over all images that there are.
         image: of an image's difference over all seeds; 0 of a measure that is not of images.
         both: of a seed on an image, beyond both.
+        pooled: how many times the degrees of freedom that a pair's own differences have, which are the seeds less one:
+            more than 1 where the variance is pooled over several comparisons of the same seeds.
     """
 
     seed: float
     image: float = 0.0
     both: float = 0.0
+    pooled: float = 1.0
 
     def standard_error(self, seeds: int, images: int = 0) -> float:
         """Return the standard error of the mean difference over so many seeds and images."""
@@ -49,11 +52,10 @@ class Components:
     def power(self, effect: float, seeds: int, images: int = 0, level: float = LEVEL) -> float:
         """Return how often the mean difference over so many seeds and images tells an effect of this size from 0.
 
-        It averages over what the variance between seeds is found to be. A test whose variance is pooled over several
-        comparisons tells more; nothing is promised of that.
+        It averages over what the variance between seeds is found to be.
         """
         if not images:
-            return power(effect, self.standard_error(seeds), seeds - 1, level)
+            return power(effect, self.standard_error(seeds), self.pooled * (seeds - 1), level)
         beyond = _beyond(self, seeds, images, level)
         error = self.standard_error(seeds, images)
         told = special.ndtr((abs(effect) - beyond) / error) + special.ndtr((-abs(effect) - beyond) / error)

@@ -164,7 +164,7 @@ def _effect(by_seed: BySeed, spread: Spread, model: str) -> Effect:
         missing=missing,
         standard_error=math.sqrt(variance / count),
         df=df,
-        components=Components(variance),
+        components=Components(variance, pooled=df / max(own_df, 1)),
     )
 
 

@@ -88,7 +88,7 @@ def effects(pairs: Sequence[Pair], of_arms: Mapping[str, Numbers]) -> dict[Pair,
 def _question(study: Study, comparison: Comparison, name: str, effect: Effect) -> Question:
     measure = study.measures[name]
     published = comparison.published.get(name, math.nan)
-    return Question(effect, measure.margin, measure.lower_is_better, published, measure.unit)
+    return Question(effect, measure.margin or math.nan, measure.lower_is_better, published, measure.unit)
 
 
 def _means(comparison: Comparison, of_arms: Mapping[str, Numbers]) -> tuple[float, float]:

@@ -161,19 +161,19 @@ def _numbers(found: Answer) -> str:
     measures = found.study.measures
     columns = ["arm", *(f"{name} ({one.unit})" if one.unit else name for name, one in measures.items())]
     rows = [
-        [escaped(arm), *(_mean(found.found[name].get(arm, Numbers()), _digits(one.margin)) for name, one in
-         measures.items())]
+        [escaped(arm), *(_mean(found.found[name].get(arm, Numbers()), one.margin) for name, one in measures.items())]
         for arm in found.study.arms
     ]  # fmt: skip
     return markdown_table([escaped(one) for one in columns], rows, {0})
 
 
-def _mean(known: Numbers, digits: int) -> str:
+def _mean(known: Numbers, margin: float | None) -> str:
     values = list(known.values.values())
     if not values:
         return ""
     lost = sum(math.isnan(value) for value in values)
     kept = [value for value in values if not math.isnan(value)]
+    digits = _digits(margin or (max(map(abs, kept), default=0.0) / 10) or 1.0)
     text = mean_and_half(*mean_interval(kept), digits) if kept else ""
     return f"{text} ({counted(lost, 'seed')} not a number)".strip() if lost else text
 

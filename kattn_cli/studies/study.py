@@ -83,7 +83,8 @@ class Measure(BaseModel):
         images: so many first test images, ``--limit`` for the subcommand; by default all.
         gradient_as: the recipe whose attention gives an attack its gradient, by default the run's own.
         among: another measure of right answers: the share that is right here of what is right there, run by run.
-        margin: the smallest difference that matters, in the unit of the column.
+        margin: the smallest difference that matters, in the unit of the column; a measure without one is told on the
+            page, and nothing is judged by it.
         lower_is_better: whether less of it is better.
         seeds: by default those of the study.
         arms: of which it is taken, by default of all.
@@ -98,7 +99,7 @@ class Measure(BaseModel):
     images: Annotated[int, Field(ge=1)] | None = None
     gradient_as: str = ""
     among: Name | None = None
-    margin: Annotated[float, Field(gt=0)]
+    margin: Annotated[float, Field(gt=0)] | None = None
     lower_is_better: bool = False
     seeds: list[Seed] | None = None
     arms: list[Name] | None = None
@@ -154,7 +155,7 @@ class Study(BaseModel):
     def measured(self, comparison: Comparison) -> list[str]:
         """Return the measures in which two arms are compared."""
         both = {comparison.first, comparison.second}
-        named = comparison.measures or list(self.measures)
+        named = comparison.measures or [name for name, one in self.measures.items() if one.margin]
         return [one for one in named if both <= set(self.measures[one].arms or self.arms)]
 
     def seeds_of(self, measure: str) -> list[int]:
@@ -269,6 +270,8 @@ def _faults_of_comparison(study: Study, path: KeyPath, one: Comparison) -> Itera
         yield from _unknown((*path, side), getattr(one, side), study.arms)
     for name in [*(one.measures or []), *one.published]:
         yield from _unknown((*path, "measures"), name, study.measures)
+        if name in study.measures and study.measures[name].margin is None:
+            yield Fault((*path, "measures"), f"nothing is judged by {name}, which has no margin")
     if one.first == one.second:
         yield Fault(path, f"compares {one.first} with itself")
 

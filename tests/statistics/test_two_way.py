@@ -56,6 +56,17 @@ def drawn(arms: int, seeds: int, scale: list[float] | None = None, seed: int = 0
     return {str(arm): dict(enumerate(row.tolist())) for arm, row in enumerate(numbers)}
 
 
+def test_what_could_have_been_seen_is_what_the_test_that_was_made_could_see() -> None:
+    """Three seeds of eight arms leave 14 degrees of freedom, with which much less is seen than with a pair's own 2."""
+    (effect, *_) = compare(drawn(8, 3), [(str(arm), "0") for arm in range(1, 8)])
+    assert isinstance(effect, StudentEffect)
+    assert (effect.df, effect.seeds) == (14, 3)
+    shift, quantile = effect.smallest() / effect.standard_error, stats.t.ppf(0.975, 14)
+    assert stats.nct.sf(quantile, 14, shift) == pytest.approx(0.8, abs=1e-4)
+    assert effect.power(effect.smallest()) == pytest.approx(0.8, abs=1e-4)
+    assert effect.seeds_for(effect.smallest()) == 3
+
+
 def test_two_arms_are_students_paired_test() -> None:
     values = drawn(2, 6)
     (found,) = compare(values, [("0", "1")])

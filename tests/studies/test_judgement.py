@@ -73,6 +73,13 @@ def test_what_is_published_goes_into_the_question(study: Study) -> None:
     assert one.means == pytest.approx(tuple(np.mean(list(found["clean"][arm].values.values())) for arm in ("b", "a")))
 
 
+def test_a_measure_without_a_margin_judges_nothing(tmp_path: Path) -> None:
+    study = loaded(tmp_path, STUDY.replace(" margin: 0.1,", "").replace("arms: [b]}", "arms: [a, b]}"))
+    same = answers(0.8, 3)
+    found = {"clean": {"a": same, "b": same}, "loss": {"a": scalars(1.0, 1.1, 1.2), "b": scalars(1.3, 1.2, 1.0)}}
+    assert [one.measure for one in judge(study, {**found, "pgd": {}})] == ["clean"]
+
+
 def test_less_is_better_where_the_study_says_so(tmp_path: Path) -> None:
     text = STUDY.replace("arms: [b]}", "arms: [a, b]}").replace("margin: 0.1, lower", "margin: 0.01, lower")
     study = loaded(tmp_path, text)

@@ -66,13 +66,15 @@ def test_seeds_of_an_arm_are_those_of_the_measures_that_are_taken_of_it(tmp_path
         ("published: {clean", "published: {claen", 12, 'there is no claen; did you mean "clean"?'),
         ("arms: [b]}", "arms: [bee]}", 10, "there is no bee"),
         ("images: 20", "among: clear", 9, 'there is no clear; did you mean "clean"?'),
+        ("{clean: 0.5}}", "{clean: 0.5}, measures: [loss]}", 12, "nothing is judged by loss, which has no margin"),
         ("unit: nats", "among: clean", 10, "is for shares of right answers"),
     ],
 )
 def test_every_fault_names_its_line(tmp_path: Path, was: str, now: str, line: int, said: str) -> None:
     assert was in STUDY
+    without = " margin: 0.1," if "no margin" in said else "no such text"
     with pytest.raises(RecipeError, match=r"mine\.yaml: ") as caught:
-        loaded(tmp_path, STUDY.replace(was, now))
+        loaded(tmp_path, STUDY.replace(was, now).replace(without, ""))
     text = str(caught.value)
     assert said in text
     assert f"line {line} " in text, text

@@ -52,7 +52,7 @@ def of_study(study: Study, wanted: Wanted, results: Path) -> None:
     seen = {name: effects_of(study, name, of_arms) for name, of_arms in found.items()}
     comparisons = sorted(study.comparisons, key=lambda one: not one.primary)
     rows = [
-        row(f"{one.first} − {one.second}", name, effect, wanted, study.measures[name].margin)
+        row(f"{one.first} − {one.second}", name, effect, wanted, study.measures[name].margin or math.nan)
         for one in comparisons
         for name in study.measured(one)
         if (effect := seen[name].get((one.first, one.second))) is not None
