@@ -41,7 +41,9 @@ def draw_effects(verdicts: pd.DataFrame, level: float, folder: Path) -> Path:
         panel.grid(axis="y", visible=False)
     least, most = verdicts["seeds"].min(), verdicts["seeds"].max()
     seeds = f"{most} seeds" if least == most else f"{least} to {most} seeds"
-    caption = f"First arm less second, {100 * (1 - level):.0f} % intervals, {seeds}; blue: primary; grey band: the margin"
+    caption = (
+        f"First arm less second, {100 * (1 - level):.0f} % intervals, {seeds}; blue: primary; grey band: the margin"
+    )
     if verdicts["published"].notna().any():
         caption += "; diamond: what the paper prints"
     return save(figure, folder, "effects", caption)
