@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,6 +61,16 @@ class Answer:
             for arm, by_seed in self.runs.items()
         }
 
+    def hours_needed(self, one: Judged) -> float:
+        """Return how long the trainings of all seeds would take that a difference of the margin needs; nan if unknown.
+
+        On the machines that trained what there is, one after the other.
+        """
+        arms = {self.study.arms[arm].of or arm for arm in (one.comparison.first, one.comparison.second)}
+        seconds = self.training_seconds()
+        each = sum(seconds.get(arm, 0.0) / max(1, len(self.runs.get(arm, {}))) for arm in arms)
+        return each * one.decision.seeds_needed / 3600 if one.decision.seeds_needed else math.nan
+
     def early(self) -> int:
         """Return how many runs began before the study was first run: they were not trained for it."""
         registered = self.wordings[0].date if self.wordings else ""
@@ -99,6 +110,7 @@ class Answer:
             "smallest_seen": decision.smallest_seen,
             "seeds_needed": decision.seeds_needed or "",
             "images_needed": decision.images_needed or "",
+            "hours_needed": self.hours_needed(one),
             "seeds": effect.seeds,
             "images": effect.images or "",
             "model": effect.model,

@@ -63,7 +63,7 @@ def page(found: Answer, figure: Path | None, command: str) -> str:
             _verdicts(found.secondary),
         ]
     parts += ["## Numbers", "Mean over seeds ± half of the 95 % Student-t interval.", _numbers(found)]
-    parts += ["## Power", *_power(found.judged), "## What it took", *_cost(found, command)]
+    parts += ["## Power", *_power(found), "## What it took", *_cost(found, command)]
     if later := changes(found.wordings):
         parts += ["## Changed after it began", *(_changed(one, text) for one, text in later)]
     return "\n\n".join(parts) + "\n"
@@ -178,7 +178,7 @@ def _mean(known: Numbers, margin: float | None) -> str:
     return f"{text} ({counted(lost, 'seed')} not a number)".strip() if lost else text
 
 
-def _power(judged: Sequence[Judged]) -> Iterator[str]:
+def _power(found: Answer) -> Iterator[str]:
     rows = [
         [
             escaped(f"{one.comparison.first} − {one.comparison.second}"),
@@ -187,16 +187,18 @@ def _power(judged: Sequence[Judged]) -> Iterator[str]:
             "" if math.isnan(one.power) else f"{one.power:.2f}",
             "" if math.isnan(one.decision.smallest_seen) else f"{one.decision.smallest_seen:.2g}",
             f"{one.decision.seeds_needed:,}" if one.decision.seeds_needed else "no number of them",
+            "" if math.isnan(hours := found.hours_needed(one)) else f"{hours:.1f}",
             f"{one.decision.images_needed:,}" if one.decision.images_needed else "",
         ]
-        for one in judged
+        for one in found.judged
     ]
     yield (
         "What the study could see, from the scatter that was found: the power for a difference of the margin; the "
         "smallest difference that is told from 0 with a power of 0.8, after the correction for its family; the seeds "
-        "that one of the margin takes on these images, or the images over these seeds."
+        "that one of the margin takes on these images, with the hours that their trainings take on such a machine, or "
+        "the images over these seeds."
     )
-    columns = ["comparison", "measure", "margin", "power", "smallest seen", "seeds needed", "or images"]
+    columns = ["comparison", "measure", "margin", "power", "smallest seen", "seeds needed", "hours", "or images"]
     yield markdown_table(columns, rows, {0, 1})
 
 
