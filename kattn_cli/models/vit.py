@@ -97,12 +97,19 @@ def heads_of(vit: VisionTransformer) -> int:
 def replace_attention(vit: VisionTransformer, mechanisms: Iterable[nn.Module]) -> None:
     """Put one mechanism into each block, in order.
 
-    timm calls ``attn(x, attn_mask=…, is_causal=…)``; mechanisms take ``x`` alone, so a hook drops the two.
     Parameters keep timm's own names (``blocks.0.attn.qkv.weight``), before and after.
     """
     for block, mechanism in zip(vit.blocks, mechanisms, strict=True):
-        mechanism.register_forward_pre_hook(_without_masks, with_kwargs=True)
-        block.attn = mechanism
+        put_attention(block, mechanism)
+
+
+def put_attention(block: nn.Module, mechanism: nn.Module) -> None:
+    """Put a mechanism into a block.
+
+    timm calls ``attn(x, attn_mask=…, is_causal=…)``; mechanisms take ``x`` alone, so a hook drops the two.
+    """
+    mechanism.register_forward_pre_hook(_without_masks, with_kwargs=True)
+    block.attn = mechanism
 
 
 def _without_masks(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

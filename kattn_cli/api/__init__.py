@@ -1,0 +1,1 @@
+"""What ``import kattn_cli as kattn`` offers; each name is imported when it is asked for."""
