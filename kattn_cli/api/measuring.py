@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kattn_cli.api.recorded import recorded
 from kattn_cli.api.runs import RESULTS, Run, as_runs
 from kattn_cli.attacks import ATTACKS
 from kattn_cli.device import resolve_device
@@ -21,6 +22,7 @@ Chosen = str | Run | Sequence[str | Run]
 """Runs, or their names."""
 
 
+@recorded
 def evaluate(
     runs: Chosen,
     *,
@@ -52,6 +54,7 @@ def evaluate(
     return frame(chosen, "eval.csv")
 
 
+@recorded
 def attack(
     runs: Chosen,
     *,
@@ -99,6 +102,7 @@ def attack(
     return attack_frame(chosen)
 
 
+@recorded
 def spectrum(
     runs: Chosen,
     *,
@@ -127,6 +131,7 @@ def spectrum(
     return frame(chosen, "spectrum.csv")
 
 
+@recorded
 def audit(
     runs: Chosen,
     *,

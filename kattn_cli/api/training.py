@@ -8,12 +8,14 @@ from typing import Any
 
 import yaml
 
+from kattn_cli.api.recorded import recorded
 from kattn_cli.api.runs import RESULTS, Run
 from kattn_cli.commands.train.train import train as train_recipes
 from kattn_cli.device import resolve_device
 from kattn_cli.recipe.schema import flat
 
 
+@recorded
 def train(
     recipe: str | Path,
     *,

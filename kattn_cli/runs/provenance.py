@@ -7,6 +7,9 @@ import platform
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime, timezone
 from functools import cache
 from importlib import metadata
@@ -26,7 +29,7 @@ def provenance(device: str) -> dict[str, Any]:
     """Return commit (None outside a checkout), whether it was dirty, versions, machine, device, command, time."""
     commit, dirty = _commit()
     return {
-        "command": shlex.join(["kattn", *sys.argv[1:]]),
+        "command": as_typed(),
         "commit": commit,
         "dirty": dirty,
         "versions": _versions(),
@@ -34,6 +37,24 @@ def provenance(device: str) -> dict[str, Any]:
         "device": device,
         "start": now(),
     }
+
+
+_CALL: ContextVar[str] = ContextVar("call", default="")
+
+
+def as_typed() -> str:
+    """Return the command that is being run, or the Python call."""
+    return _CALL.get() or shlex.join(["kattn", *sys.argv[1:]])
+
+
+@contextmanager
+def called(text: str) -> Iterator[None]:
+    """Have manifests say that ``text`` was called in Python; of calls within each other the outermost counts."""
+    token = _CALL.set(_CALL.get() or text)
+    try:
+        yield
+    finally:
+        _CALL.reset(token)
 
 
 def now() -> str:

@@ -44,6 +44,8 @@ def test_what_is_measured_is_returned_and_kept(results: Path) -> None:
     assert len(found) == 6
     run = Run(Path(found["folder"][0]))
     assert run.table("eval.csv")["top1"][0] == found["top1"][0]
+    assert run.manifest["command"].startswith("kattn.train('quickstart/softmax', seed=[0, 1, 2], results=")
+    assert run.manifest["measurements"][-1]["command"].startswith("kattn.evaluate('quickstart', results=")
 
 
 def test_attacks_are_named_with_their_budgets(results: Path) -> None:

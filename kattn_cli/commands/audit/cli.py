@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +21,7 @@ from kattn_cli.commands.options import (
 )
 from kattn_cli.errors import KattnError, stoppable
 from kattn_cli.runs.find import figures_folder
+from kattn_cli.runs.provenance import as_typed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,6 +103,6 @@ def _write_page(
     found = findings(Evidence.of(runs, costs))
     write_frame(folder / "claims.csv", found)
     shown = [Path(os.path.relpath(path, folder)).as_posix() for path in pictures]
-    write_text(folder / "audit.md", page(found, shown, shlex.join(["kattn", *sys.argv[1:]])))
+    write_text(folder / "audit.md", page(found, shown, as_typed()))
     console.print(f"Claims: {tally(found)}")
     return folder / "audit.md"

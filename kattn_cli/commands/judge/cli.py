@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from kattn_cli.commands.options import DeviceOption, QuietOption, ResultsOption, silence_profiler, start
+from kattn_cli.runs.provenance import as_typed
 
 EXAMPLE = "Example:  kattn judge linear --quick --jobs 2"
 SEEDS, FEW = 5, 3
@@ -54,7 +53,7 @@ def judge(
 
     threads = threads_each(jobs)
     request = Request(jobs, threads, 0, (results / ".study" / "local").resolve(), {}, None)
-    command = shlex.join(["kattn", *sys.argv[1:]])
+    command = as_typed()
     asked = Asked(results, EXECUTORS["local"](request), threads, jobs, device, command)
     wanted = Wanted(seeds or (FEW if quick else SEEDS), quick, probes, where)
     run(Candidate.of(mechanism, tuple(options or [])), wanted, asked)

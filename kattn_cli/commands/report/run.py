@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -30,6 +28,7 @@ from kattn_cli.report.provenance import provenance_part
 from kattn_cli.report.results import Comparison, compared_part, comparisons, results_part
 from kattn_cli.report.settings import settings_part
 from kattn_cli.report.summary import came_out, introduction
+from kattn_cli.runs.provenance import as_typed
 from kattn_cli.runs.run import FORWARD_FLOPS
 
 TITLE = "Report"
@@ -74,7 +73,7 @@ def report(
             parts.append(cost_table_part(cost.kind, cost.name, stem, cost.table, pictures()))
         numbers = dict(zip(papers, beside(), strict=True))
     parts += [paper_part(paper, sections, claims[paper]) for paper, (_, sections) in numbers.items()]
-    top = list(introduction(sources.runs, groups, shlex.join(["kattn", *sys.argv[1:]]), sources.left_out))
+    top = list(introduction(sources.runs, groups, as_typed(), sources.left_out))
     attached = {numbers_of(paper): table for paper, (table, _) in numbers.items() if len(table)}
     return write_page(Page(title, top, parts, attached), output)
 

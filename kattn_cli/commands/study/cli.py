@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +10,7 @@ import typer
 from kattn_cli.commands.options import DeviceOption, QuietOption, ResultsOption, silence_profiler
 from kattn_cli.commands.sweep.cli import Where, cluster_settings
 from kattn_cli.errors import KattnError
+from kattn_cli.runs.provenance import as_typed
 
 EXAMPLE = "Example:  kattn study quick --jobs 2"
 
@@ -71,7 +70,7 @@ def study(
         cluster_settings(on, settings or [], address),
         address,
     )
-    command = shlex.join(["kattn", *sys.argv[1:]])
+    command = as_typed()
     asked = Asked(
         results,
         EXECUTORS[on.value](request),

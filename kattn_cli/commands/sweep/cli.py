@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +19,7 @@ from kattn_cli.commands.options import (
     silence_profiler,
 )
 from kattn_cli.errors import KattnError
+from kattn_cli.runs.provenance import as_typed
 
 EXAMPLE = (
     "Example:  kattn sweep mechanisms/primal train.epochs=3 --over attention.eta=[0,0.1] --over seed=[0,1] --jobs 2"
@@ -88,7 +87,7 @@ def sweep(
         resolve_device(device)
     threads = cpus or (threads_each(jobs) if on is Where.local else 1)
     request = Request(jobs, threads, gpus, (results / OWN_FILES / on.value).resolve(), given, address)
-    command = shlex.join(["kattn", *sys.argv[1:]])
+    command = as_typed()
     run_sweep(records, EXECUTORS[on.value](request), Settings(tuple(overrides), device, threads, command))
     if quiet:
         return
