@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kattn_cli.api.attention import attention as Attention
     from kattn_cli.api.attention import swap
     from kattn_cli.api.comparing import compare
+    from kattn_cli.api.costs import complexity
     from kattn_cli.api.measuring import attack, audit, evaluate, spectrum
     from kattn_cli.api.runs import Run, runs
     from kattn_cli.api.training import train
@@ -27,6 +28,7 @@ __all__ = [
     "attack",
     "audit",
     "compare",
+    "complexity",
     "evaluate",
     "runs",
     "spectrum",
@@ -40,6 +42,7 @@ _PLACES = {
     "attack": "api.measuring:attack",
     "audit": "api.measuring:audit",
     "compare": "api.comparing:compare",
+    "complexity": "api.costs:complexity",
     "evaluate": "api.measuring:evaluate",
     "runs": "api.runs:runs",
     "spectrum": "api.measuring:spectrum",

@@ -11,7 +11,8 @@ import pytest
 import kattn_cli as kattn
 
 PUBLIC = (
-    "Attention", "KattnError", "Run", "attack", "audit", "compare", "evaluate", "runs", "spectrum", "swap", "train",
+    "Attention", "KattnError", "Run", "attack", "audit", "compare", "complexity", "evaluate", "runs", "spectrum",
+    "swap", "train",
 )  # fmt: skip
 
 

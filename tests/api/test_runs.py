@@ -74,6 +74,14 @@ def test_a_comparison_is_judged_over_the_seeds_and_images_of_both(results: Path)
     assert row["difference"] == pytest.approx(values["symmetric"] - values["softmax"])
 
 
+def test_costs_are_of_the_mechanisms_named_beside_softmax(tmp_path: Path) -> None:
+    found = kattn.complexity("tssa", n=[8, 4], dim=8, heads=2, seconds=0.001, results=tmp_path, device="cpu")
+    assert set(found["attention"]) == {"softmax", "tssa"}
+    assert sorted(found[found["attention"] == "tssa"]["n"]) == [4, 8]
+    with pytest.raises(kattn.KattnError, match="heads=3 does not divide dim=8"):
+        kattn.complexity("tssa", dim=8, heads=3)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
