@@ -51,7 +51,9 @@ def complexity(
     """
     from kattn_cli.commands.complexity.grid import Grid, competitors
     from kattn_cli.commands.complexity.measure import Bounds, measure_complexity
+    from kattn_cli.commands.options import silence_profiler
 
+    silence_profiler()
     if dim % heads:
         raise KattnError(f"complexity: heads={heads} does not divide dim={dim}")
     grid = Grid(tuple(sorted(set(n))), (dim,), (heads,), (batch,), tuple(passes), (causal,), (dtype,))
